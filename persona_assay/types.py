@@ -2673,6 +2673,27 @@ class VerdictAgreement(TypedDict):
     """Every pair of judges, in the judges' order."""
 
 
+class WorstSentence(TypedDict):
+    """The sentence that is farthest out of character: by the mean distance of its scores from the persona's level."""
+
+    text: str
+    """The sentence as the judges read it. Untrusted text."""
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    """On which it is farthest from the persona."""
+    level: str
+    """The persona's."""
+    scores: dict[str, int]
+    """By judge."""
+    response: str
+    """The id of its response."""
+    run: int
+    unit: int
+    """Its position in the response, from 0."""
+
+
 class SuspicionCounts(TypedDict):
     """Doubtful judgements, by what makes them so."""
 
@@ -2744,6 +2765,8 @@ class Results(TypedDict):
     """Of a job that makes up personas and does nothing else."""
     preparation: NotRequired[list[PreparationAsks]]
     """What the reasoner was asked, by kind and task."""
+    worst_sentence: NotRequired[WorstSentence | None]
+    """`null` if every sentence is in character. Texts that may have swayed a judge are left out. Missing in results from before."""
     suspicion: NotRequired[SuspicionSummary | None]
     """Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged."""
     judging_check: NotRequired[JudgingCheck | None]

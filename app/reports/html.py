@@ -18,7 +18,7 @@ from app.domain.results.baselines import Baselines
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
 from app.reports.subprocess_file import made_apart
-from app.reports.views.cards import Card, make_card
+from app.reports.views.cards import Card, make_card, worst_sentence
 from app.reports.views.coefficients import coefficients
 from app.reports.views.distributions import distributions
 from app.reports.views.in_words import InWords
@@ -161,6 +161,8 @@ def _page(results: Results, material: Material) -> bytes:
         agreement=results.verdict_agreement,
         calibrated=material.calibrated,
         coefficients=coefficients(results),
+        worst=worst_sentence(results, level_bounds),
+        shown_ids={card.id for card in cards},
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, sample.quotes(row.model)) for row in models],

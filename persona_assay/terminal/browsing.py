@@ -44,7 +44,7 @@ def personas(set_id: str | None, url: str, *, as_json: bool) -> None:
             if as_json:
                 print_json(found)
             else:
-                _print(persona_set_view(found))
+                _print(persona_set_view(found, client.tasks()["dimensions"]))
             return
         built_in = client.personas()
         if as_json:

@@ -43,12 +43,15 @@ def persona_sets_view(built_in: Json, kept: Sequence[Json]) -> RenderableType:
     return Group(Fitted(table), Text("Show a set's personas: assay personas SET", style="hint"))
 
 
-def persona_set_view(found: Json) -> RenderableType:
-    """The personas of a set."""
+def persona_set_view(found: Json, dimensions: Sequence[Json]) -> RenderableType:
+    """The personas of a set; their traits in words on the dimensions that the service has words for."""
+    in_words = {each["id"]: each.get("in_words", {}) for each in dimensions}
     table = _table("persona", "traits", "description")
     for persona in found["personas"]:
-        traits = ", ".join(f"{name} {level}" for name, level in persona["traits"].items())
-        table.add_row(persona["id"], traits, printable(persona["description"]))
+        traits = ", ".join(
+            in_words.get(name, {}).get(level, f"{name} {level}") for name, level in persona["traits"].items()
+        )
+        table.add_row(persona["id"], printable(traits), printable(persona["description"]))
     return Fitted(table)
 
 
@@ -57,9 +60,10 @@ def tasks_view(found: Json) -> RenderableType:
     tasks = _table("task", "title", "framework")
     for task in found["data"]:
         tasks.add_row(task["id"], task["title"], task["framework"])
-    dimensions = _table("dimension", "name", "levels")
+    dimensions = _table("dimension", "levels")
     for dimension in found["dimensions"]:
-        dimensions.add_row(dimension["id"], dimension["name"], ", ".join(dimension["levels"]))
+        words = dimension.get("in_words") or {level: level for level in dimension["levels"]}
+        dimensions.add_row(dimension["id"], "\n".join(words.values()))
     return Group(Fitted(tasks), Fitted(dimensions))
 
 
@@ -76,9 +80,10 @@ def responses_view(page: Json) -> RenderableType:
 
 
 def _response(response: Json) -> Iterator[RenderableType]:
-    levels = ", ".join(f"{name} {level}" for name, level in response["levels"].items())
-    where = [response["model"], response["persona"] + (f" ({levels})" if levels else ""), response["task"]]
-    yield Text(printable(" · ".join([*where, f"run {response['run'] + 1}"])), style="bold")
+    where = [response["model"], response["persona"], response["task"], f"run {response['run'] + 1}"]
+    yield Text(printable(" · ".join(where)), style="bold")
+    described = (response.get("persona_description", ""), *response.get("persona_traits", ()))
+    yield Text(printable(" · ".join(filter(None, described))))
     yield Text(response["id"], style="hint")
     if response["question"]:
         yield Text(printable(response["question"]), style="hint")

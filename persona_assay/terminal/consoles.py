@@ -1,7 +1,9 @@
 """Output streams: data to standard output, everything else to standard error."""
 
+import re
 import sys
 
+from rich.cells import split_graphemes
 from rich.console import Console
 from rich.theme import Theme
 
@@ -27,6 +29,33 @@ def _console(*, stderr: bool) -> Console:
     return Console(stderr=stderr, theme=THEME, width=width, highlight=False, markup=False)
 
 
+_JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
+_TAGGED_FLAG = re.compile("(?<=\N{WAVING BLACK FLAG})[\U000e0020-\U000e007e]+\U000e007f")
+_INVISIBLE = "\N{REPLACEMENT CHARACTER}"
+
+
 def printable(text: str) -> str:
-    """Untrusted text without control characters."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
+    """Untrusted text without control characters; sequences of emoji and joined letters stay whole."""
+    pieces, end = [], 0
+    for flag in _TAGGED_FLAG.finditer(text):
+        pieces += [_plain(text[end : flag.start()]), flag[0]]
+        end = flag.end()
+    return "".join([*pieces, _plain(text[end:])])
+
+
+def shortened(text: str, width: int) -> str:
+    """The text in so many columns of a terminal, cut between characters as a reader sees them."""
+    spans, _ = split_graphemes(text)
+    if sum(columns for _, _, columns in spans) <= width:
+        return text
+    end, room = 0, width - 1
+    for _, stop, columns in spans:
+        room -= columns
+        if room < 0:
+            break
+        end = stop
+    return f"{text[:end]}…"
+
+
+def _plain(text: str) -> str:
+    return "".join(char if char.isprintable() or char in _JOINERS else _INVISIBLE for char in text)

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.consoles import printable, shortened
 from persona_assay.terminal.heat import heat
 from persona_assay.terminal.quantities import counted, dollars
 
@@ -40,6 +40,8 @@ TASKS = ("questionnaire", "essay", "social_media_post")
 LEVEL_RANGES = {"low": (0.0, 1 / 3), "neutral": (1 / 3, 2 / 3), "high": (2 / 3, 1.0)}
 LEVEL_WIDTH = 12
 FIGURES_AND_COUNTS_WIDTH = 76
+LONGEST_QUOTE = 200
+"""Columns of a sentence, or of a persona's description, in the heading."""
 SIMULATED = "SIMULATED"
 OUT_OF_LEVEL = "*"
 PERSONA_SCORE = "PersonaScore"
@@ -184,7 +186,21 @@ def _heading(results: Json) -> Text:
         heading.append("\n" + _made_up(results["persona_set"]), style="default")
     if results.get("reuse"):
         heading.append("\n" + _spared(results["reuse"]), style="default")
+    if results.get("worst_sentence"):
+        heading.append("\n" + _worst(results, results["worst_sentence"]), style="default")
     return heading
+
+
+def _worst(results: Json, worst: Json) -> str:
+    """The sentence farthest out of character, and who the persona is."""
+    persona = next(each for each in results["personas"] if each["id"] == worst["persona"])
+    dimension = next(each for each in results["dimensions"] if each["id"] == worst["dimension"])
+    traits = ", ".join(trait["words"] for trait in persona["traits"])
+    scores = ", ".join(map(str, sorted(set(worst["scores"].values()))))
+    described = shortened(persona["description"], LONGEST_QUOTE)
+    who = f"{worst['model']} as {described}{f', {traits}' if traits else ''}"
+    said = f"Worst sentence: “{shortened(worst['text'], LONGEST_QUOTE)}” – {who}; {_words(worst['task'])};"
+    return printable(f"{said} score for {dimension['label']}: {scores}")
 
 
 def _spared(spared: Json) -> str:

@@ -110,7 +110,8 @@ class TestBrowsing:
         (response,) = json.loads(stack.assay(*options, "--json").stdout)["data"]
         done = stack.assay(*options)
         assert done.returncode == 0, done.stderr
-        assert "simulated/sim-faithful · E-low (E low) · essay · run 1" in done.stdout
+        assert "simulated/sim-faithful · E-low · essay · run 1" in done.stdout
+        assert "introverted person · low in extraversion (introverted)" in done.stdout
         assert "More responses: use --limit" in done.stdout
         shown = " ".join(done.stdout.split())  # long sentences are wrapped
         for unit in response["units"]:

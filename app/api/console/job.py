@@ -16,6 +16,7 @@ from app.api.console.forms import typed_by
 from app.api.console.job_form import BUDGET, number_of
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
+from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.dependencies import (
     CallerDep,
@@ -32,6 +33,7 @@ from app.domain.jobs.request import BudgetIn
 from app.domain.jobs.status import RESUMABLE, RETRIABLE, JobStatus
 from app.domain.keys.api_key import Scope
 from app.domain.results.contract import Results
+from app.reports.views.cards import worst_sentence
 from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import persona_scores
@@ -172,17 +174,20 @@ async def _results(services: Services, tenant: str, job_id: str, *, seconds: flo
 async def _shown(results: str | None) -> Json:
     """What the template of a job's results shows."""
     if results is None:
-        return {"results": None, "models": [], "weakest": [], "gym": None, "words": None}
+        return {"results": None, "models": [], "weakest": [], "gym": None, "words": None, "worst": None}
     return await asyncio.to_thread(_summarized, results)
 
 
 def _summarized(document: str) -> Json:
     results = Results.read(document)
-    found = Summary(results, LevelBounds.of(results.cells))
+    level_bounds = LevelBounds.of(results.cells)
+    found = Summary(results, level_bounds)
     return {
         "results": results,
         "models": found.models(),
         "weakest": found.weakest_cells(WEAKEST_CELLS),
         "gym": persona_scores(results),
         "words": InWords.of(results),
+        "worst": worst_sentence(results, level_bounds),
+        "worst_after": results.worst_sentence and cursors.before_response(results.worst_sentence.response),
     }

@@ -12,6 +12,8 @@ from app.api.http.problems import ProblemError, wrong_field
 from app.domain.contract import Answer, Page
 
 T = TypeVar("T")
+_LARGEST = 2**31 - 1
+"""Of a position's parts."""
 
 
 class Entry(Protocol):
@@ -98,13 +100,22 @@ def position(cursor: str) -> tuple[int, int, int]:
     Raises:
         ProblemError: If the cursor names none.
     """
-    largest = 2**31 - 1
     match _decoded(cursor):
         case [int(cell), int(run), int(item)] if all(
-            0 <= n <= largest and n is not True and n is not False for n in (cell, run, item)
+            0 <= n <= _LARGEST and n is not True and n is not False for n in (cell, run, item)
         ):
             return cell, run, item
     raise _bad()
+
+
+def before_response(response: str) -> str | None:
+    """The cursor of a page that begins with a response, by its id; ``None`` if it is the first of all."""
+    cell, run, item = map(int, response.split("-")[-3:])
+    if item:
+        return encoded([cell, run, item - 1])
+    if run:
+        return encoded([cell, run - 1, _LARGEST])
+    return encoded([cell - 1, _LARGEST, _LARGEST]) if cell else None
 
 
 def number(cursor: str) -> int:

@@ -391,6 +391,21 @@ class SuspicionSummary(Answer):
     without: WithoutSuspicion | None = Field(description="`null` where there are none.")
 
 
+class WorstSentence(Answer):
+    """The sentence that is farthest out of character: by the mean distance of its scores from the persona's level."""
+
+    text: str = Field(description="The sentence as the judges read it. Untrusted text.")
+    model: str
+    persona: str
+    task: str
+    dimension: str = Field(description="On which it is farthest from the persona.")
+    level: str = Field(description="The persona's.")
+    scores: dict[str, int] = Field(description="By judge.", examples=[{"simulated/sim-judge": 1}])
+    response: str = Field(description="The id of its response.")
+    run: int
+    unit: int = Field(description="Its position in the response, from 0.")
+
+
 class PreparationAsks(Answer):
     """What the reasoner was asked for in the steps of one kind and task."""
 
@@ -452,6 +467,11 @@ class Results(BaseModel):
     )
     preparation: list[PreparationAsks] = Field(
         default_factory=list, description="What the reasoner was asked, by kind and task."
+    )
+    worst_sentence: WorstSentence | None = Field(
+        None,
+        description="`null` if every sentence is in character. Texts that may have swayed a judge are left out. Missing in results"
+        " from before.",
     )
     suspicion: SuspicionSummary | None = Field(
         None,

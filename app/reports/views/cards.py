@@ -5,9 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
+from statistics import fmean
 
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.judging.verdict import VerdictStatus
+from app.domain.results.contract import Results
 from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import score_share
@@ -167,6 +169,23 @@ def make_card(response: JudgedResponse, level_bounds: LevelBounds, words: InWord
         if quoted is None
         else _sentence(quoted, response.levels, level_bounds, words, new_paragraph=False),
         quote_rank=(0.0,) if quoted is None else _quote_rank(quoted, response.levels, level_bounds),
+    )
+
+
+def worst_sentence(results: Results, level_bounds: LevelBounds) -> Sentence | None:
+    """How the sentence farthest out of character is shown; ``None`` where there is none, or none is told."""
+    worst = results.worst_sentence
+    if worst is None:
+        return None
+    bound = level_bounds.find(worst.dimension, worst.level)
+    deviation = 0.0 if bound is None else fmean(map(bound.deviation, worst.scores.values()))
+    return Sentence(
+        text=_cut(worst.text, SENTENCE_CHARACTERS),
+        side=_side(deviation),
+        severity=_severity(deviation),
+        score="·".join(map(str, sorted(set(worst.scores.values())))),
+        verdicts="",
+        new_paragraph=False,
     )
 
 

@@ -29,6 +29,11 @@ class InWords:
         known = self._personas.get(persona)
         return "" if known is None else known.description
 
+    def traits(self, persona: str) -> str:
+        """All of a persona's traits; empty where there are none, or none is known."""
+        known = self._personas.get(persona)
+        return "" if known is None else ", ".join(trait.words for trait in known.traits)
+
     def dimension(self, id_: str) -> str:
         """A dimension's display name."""
         known = self._dimensions.get(id_)

@@ -34,6 +34,19 @@ class TopComparison:
         """Whether the first is significantly ahead, with enough coverage."""
         return not self.too_little and self.row is not None and decides(self.row) and self.row.difference > 0
 
+    @property
+    def verdict(self) -> str:
+        """How sure the ranking of the first model is, in a few words."""
+        if self.too_little:
+            return "Too little data"
+        if self.row is None:
+            return "No common personas or tasks"
+        if not self.row.ci95:
+            return "Too few personas"
+        if self.shown:
+            return "Clear lead"
+        return "No clear lead" if decides(self.row) else "Too close to call"
+
 
 def compare_top(results: Results, ranked: Sequence[str], metric: str) -> TopComparison | None:
     """Compare the first two ranked models; ``None`` for fewer than two.

@@ -39,6 +39,7 @@ from app.domain.results.contract import (
     SuspicionSummary,
     TotalResult,
     WithoutSuspicion,
+    WorstSentence,
 )
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
@@ -61,6 +62,7 @@ from app.services.results.prompt_injection import (
     read_suspicious,
     suspicion_summary,
 )
+from app.services.results.worst_sentence import worst_sentence
 from app.services.sets.persona_sets import generation_result, made_by
 from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
 
@@ -91,6 +93,7 @@ class JobRows:
     failed: list[FailureRow] = field(default_factory=list)
     unjudged: dict[int, list[UnjudgedResponse]] = field(default_factory=dict)
     readings: Readings = field(default_factory=Readings)
+    worst: WorstSentence | None = None
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -125,6 +128,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
             connection, job.tenant, job.id, provided=context.spec.provided
         ),
         await _readings(connection, job, context),
+        await worst_sentence(connection, job, context, grouped),
     )
 
 
@@ -248,6 +252,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         verdict_agreement=judge_agreement(context, rows.joint),
         **({"persona_scores": []} if graded is None else graded._asdict() | {"preparation": rows.asks}),
         **_generation_results(spec, rows),
+        worst_sentence=rows.worst,
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),

@@ -127,7 +127,7 @@ async def read_page(
     cells = [cell for cell in context.cells if wanted.admits(context, cell)]
     marked = Wanted(
         cells=[cell.ordinal for cell in cells],
-        levels=_levels_in_scores(cells) if wanted.by_judgement else {},
+        levels=levels_in_scores(cells) if wanted.by_judgement else {},
         out_of_character=wanted.out_of_character,
         judges_disagree=wanted.judges_disagree,
         apart=APART,
@@ -257,7 +257,7 @@ def _position(record: ResponseRecord) -> Position:
     return record.cell, record.run, record.item
 
 
-def _levels_in_scores(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int, int]]:
+def levels_in_scores(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int, int]]:
     """For each (cell, trait) the lowest and the highest score that is in character."""
     bounds: dict[tuple[int, int], tuple[int, int]] = {}
     for cell in cells:

@@ -16,6 +16,13 @@
     form.querySelector("output").textContent = `${shown} shown`;
   };
 
+  const unfold = () => {
+    const card = document.getElementById(location.hash.slice(1));
+    if (card?.matches(".card")) card.open = true;
+  };
+
+  addEventListener("hashchange", unfold);
+  unfold();
   form.addEventListener("input", apply);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.hidden = false;

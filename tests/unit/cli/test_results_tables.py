@@ -250,3 +250,28 @@ class TestMadeUpPersonas:
         text = shown(results() | nothing | {"persona_set": made})
         assert "38 of 40 personas in 9 requests: pset_1; dropped: 12 alike, 1 surplus" in text
         assert "No cells" not in text
+
+
+class TestWorstSentence:
+    def test_stands_in_the_heading_with_who_the_persona_is(self) -> None:
+        trait = {"dimension": "N", "level": "low", "words": "low in emotional stability (neurotic)"}
+        document = results() | {
+            "personas": [{"id": "N-low", "description": "neurotic person", "traits": [trait]}],
+            "dimensions": [{"id": "N", "label": "emotional stability", "in_words": {}}],
+            "worst_sentence": {
+                "text": "I slept \x1b[31mwell.",
+                "model": "openai/gpt-4o",
+                "persona": "N-low",
+                "task": "social_media_post",
+                "dimension": "N",
+                "level": "low",
+                "scores": {"a": 5, "b": 4},
+                "response": "resp_x-0-0-0",
+                "run": 0,
+                "unit": 1,
+            },
+        }
+        assert (
+            "Worst sentence: “I slept \ufffd[31mwell.” – openai/gpt-4o as neurotic person, low in emotional stability (neurotic);"
+            " social media post; score for emotional stability: 4, 5"
+        ) in " ".join(shown(document, width=100).split())

@@ -241,6 +241,24 @@ def _in_words(persona: str, levels: dict[str, str]) -> dict[str, Any]:
     return PersonaInWords.of(described, DIMENSIONS.values()).model_dump()
 
 
+def worst_of(response: JudgedResponse, unit: int) -> dict[str, Any]:
+    """A sentence as results tell the one farthest out of character."""
+    sentence = response.units[unit]
+    (dimension, level), *_ = response.levels.items()
+    return {
+        "text": sentence.text,
+        "model": response.model,
+        "persona": response.persona,
+        "task": response.task,
+        "dimension": dimension,
+        "level": level,
+        "scores": {v.judge: v.score for v in sentence.verdicts if v.score and v.dimension == dimension},
+        "response": response.id,
+        "run": response.run,
+        "unit": unit,
+    }
+
+
 def _response(
     draw: random.Random,
     model: str,

@@ -13,7 +13,7 @@ from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of, order_check_of
 from tests.unit.reports.page import page_of
-from tests.unit.reports.sample import Sample, response_of, results_of, sample
+from tests.unit.reports.sample import Sample, response_of, results_of, sample, worst_of
 from tests.unit.results_sample import read
 
 pytestmark = pytest.mark.usefixtures("_drawn_once")
@@ -96,26 +96,30 @@ class TestWhatItSays:
             [f"{100 * e:.0f}" for e in found.row.ci95],
         )
         assert (
-            f"simulated/steady stays in character best: in {100 * steady['value']:.0f} % of sentences on average "
+            f"Clear lead simulated/steady stays in character best: in {100 * steady['value']:.0f} % of sentences on average "
             f"(95 % interval {own[0]} % to {own[1]} %), ahead of simulated/drifting ({100 * drifting['value']:.0f} %) by "
             f"{round(100 * found.row.difference)} percentage points [{ends[0]}, {ends[1]}]."
         ) in page.text
         assert f"over {found.row.pairs} pairs ({found.row.personas} personas); p" in page.text
 
     @pytest.mark.parametrize(
-        ("personas", "said"),
+        ("personas", "verdict", "said"),
         [
             (
                 6,
+                "Too close to call",
                 "the difference from simulated/drifting (50 %) is not significant: 8 percentage points [",
             ),
             (
                 3,
+                "Too few personas",
                 "simulated/drifting has 50 %, but there are too few personas to compare the two.",
             ),
         ],
     )
-    async def test_a_lead_that_is_not_shown_is_called_none(self, personas: int, said: str) -> None:
+    async def test_a_lead_that_is_not_shown_is_called_none(
+        self, personas: int, verdict: str, said: str
+    ) -> None:
         # Steady: half of its sentences fit, but all of the last persona's: (5/2 + 1) / 6 = 58 %.
         last = f"p{personas - 1}"
         page = await page_of(
@@ -126,6 +130,7 @@ class TestWhatItSays:
         )
         assert "simulated/steady is in character most often: in" in page.text
         assert said in page.text
+        assert ("p", verdict) in page.texts
         assert ("brackets show" in page.text) == ("[" in said) == ("; p = " in page.text)
 
     async def test_simulated_figures_are_called_simulated(self, job: Sample) -> None:
@@ -276,6 +281,18 @@ class TestWhatItSays:
         neurotic = [card for card in page.cards() if card["data-persona"] == "N-low"]
         said = "neurotic person N-low: low in emotional stability (neurotic)"
         assert page.text.count(said) >= len(neurotic) > 0
+
+    async def test_the_worst_sentence_stands_under_the_headline_with_its_persona_and_score(self) -> None:
+        response = response_of("Hm. I hid.", ("Hm.", 5), ("I hid.", 1), id="resp_x-0-0-0", persona="E-high")
+        results = results_of([response])
+        page = await page_of([response], results | {"worst_sentence": worst_of(response, 1)})
+        assert (
+            "I hid.▼below the persona: 1 The sentence farthest out of character, by simulated/steady as extroverted person, "
+            "high in extraversion; essay. Judges’ score for extraversion: 1. The whole response"
+        ) in page.text
+        assert ("a", {"href": "#resp_x-0-0-0"}) in page.elements
+        assert [card["id"] for card in page.cards()] == ["resp_x-0-0-0"]
+        assert "The sentence farthest" not in (await page_of([response], results)).text
 
     async def test_results_of_an_earlier_release_name_ids_alone(self, job: Sample) -> None:
         before = {name: job.results[name] for name in job.results if name not in {"personas", "dimensions"}}
