@@ -135,12 +135,11 @@ test-clients: build/clients/ready  ## Spectral on the OpenAPI document, and jobs
 	$(BIN)/pytest --numprocesses 0 tests/clients $(ARGS)
 
 GENERATORS := tests/clients
-build/clients/ready: $(GENERATORS)/package-lock.json $(GENERATORS)/requirements/openapi-python-client.lock | setup
+build/clients/ready: $(GENERATORS)/package-lock.json $(GENERATORS)/requirements/openapi-python-client.lock $(GENERATORS)/requirements/notebook.lock | setup
 	mkdir -p $(@D)/node && cp $(GENERATORS)/package.json $(GENERATORS)/package-lock.json $(@D)/node
 	cd $(@D)/node && npm ci --ignore-scripts --no-audit --no-fund
-	$(BIN)/python -m venv --clear $(@D)/openapi-python-client
-	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/openapi-python-client/bin/python --require-hashes \
-		-r $(GENERATORS)/requirements/openapi-python-client.lock
+	. .ci/uv-settings && for tool in openapi-python-client notebook; do $(BIN)/python -m venv --clear $(@D)/$$tool && \
+		$(BIN)/uv pip install --quiet --python $(@D)/$$tool/bin/python --require-hashes -r $(GENERATORS)/requirements/$$tool.lock || exit; done
 	@touch $@
 
 docs: setup  ## the documentation as a site, in build/site; a broken link is an error
@@ -171,6 +170,7 @@ lock-chart: setup  ## the locks of what test-chart checks with
 
 lock-clients: setup  ## the locks of the generators that test-clients runs
 	$(LOCK) $(GENERATORS)/requirements/openapi-python-client.in --output-file $(GENERATORS)/requirements/openapi-python-client.lock
+	$(LOCK) $(GENERATORS)/requirements/notebook.in packages/client/pyproject.toml --output-file $(GENERATORS)/requirements/notebook.lock
 	cd $(GENERATORS) && npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
 # No lock names the index that it came from, so that it works behind any mirror.

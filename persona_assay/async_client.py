@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -21,6 +21,7 @@ from persona_assay.exchange import (
     Watch,
 )
 from persona_assay.methods import described
+from persona_assay.notebook import progress_shown
 from persona_assay.operations import ReportFormat, ReportLevel
 from persona_assay.types import JobDetail
 
@@ -168,9 +169,19 @@ class AsyncAssayClient:
                 return
             await asyncio.sleep(pause)
 
-    async def wait(self, job_id: str, *, timeout: float | None = None) -> JobDetail:  # noqa: ASYNC109 - as in the other client
+    async def wait(
+        self,
+        job_id: str,
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - as in the other client
+        progress: bool = False,
+    ) -> JobDetail:
         """A job once it is over, however it ended; see `AssayClient.wait`."""
-        return [job async for job in self.follow(job_id, timeout=timeout)][-1]
+        with progress_shown() if progress else nullcontext() as show:
+            async for job in self.follow(job_id, timeout=timeout):
+                if show:
+                    show(job)
+        return job
 
     async def events(self, job_id: str) -> AsyncIterator[JobDetail]:
         """A job's states as the service tells them, until it is over; see `AssayClient.events`."""

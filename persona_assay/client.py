@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
 from typing import Concatenate, ParamSpec, Self, TypeVar
@@ -21,6 +21,7 @@ from persona_assay.exchange import (
     Watch,
 )
 from persona_assay.methods import described
+from persona_assay.notebook import progress_shown
 from persona_assay.operations import ReportFormat, ReportLevel
 from persona_assay.types import JobDetail
 
@@ -182,14 +183,22 @@ class AssayClient:
                 return
             time.sleep(pause)
 
-    def wait(self, job_id: str, *, timeout: float | None = None) -> JobDetail:
+    def wait(self, job_id: str, *, timeout: float | None = None, progress: bool = False) -> JobDetail:
         """A job once it is over, however it ended.
+
+        Args:
+            job_id: The job.
+            timeout: For how many seconds to wait; until it is over unless given.
+            progress: Whether to show how far it is, in a notebook or on standard error.
 
         Raises:
             TimeoutError: It is not over after ``timeout`` seconds. The job goes on.
         """
-        *_, last = self.follow(job_id, timeout=timeout)
-        return last
+        with progress_shown() if progress else nullcontext() as show:
+            for job in self.follow(job_id, timeout=timeout):
+                if show:
+                    show(job)
+        return job
 
     def events(self, job_id: str) -> Iterator[JobDetail]:
         """A job's states as the service tells them, until it is over; goes on where a broken connection left off."""

@@ -50,3 +50,9 @@ class ProblemError(AssayError):
         self.code = code
         self.fields = tuple(fields)
         self.request_id = request_id
+
+    def __str__(self) -> str:
+        """The detail, and below it each field that is wrong."""
+        return "\n".join(
+            [self.detail, *(f"  {field.pointer or '/'}: {field.message}" for field in self.fields)]
+        )

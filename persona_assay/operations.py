@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
 from persona_assay.calls import Call, given, read_bytes, read_json, read_nothing, repetition_key
+from persona_assay.notebook import read_figure, read_results
 from persona_assay.types import (
     AnnotationList,
     Baselines,
@@ -142,8 +143,11 @@ def retry(job_id: str) -> Call[JobDetail]:
 
 
 def results(job_id: str) -> Call[Results]:
-    """A job's results as they stand, also while it runs."""
-    return Call("GET", f"{JOB}/results", read_json, {"job_id": job_id})
+    """A job's results as they stand, also while it runs.
+
+    A notebook shows them as a table; `persona_assay.frames.to_dataframe` makes a data frame of them.
+    """
+    return Call("GET", f"{JOB}/results", read_results, {"job_id": job_id})
 
 
 def distances(
@@ -219,7 +223,7 @@ def figure(
     model: str | None = None,
     theme: Literal["light", "dark"] | None = None,
 ) -> Call[bytes]:
-    """A figure of the HTML report as a file.
+    """A figure of the HTML report as a file, which a notebook shows as the picture.
 
     Args:
         job_id: The job.
@@ -230,7 +234,7 @@ def figure(
     """
     names = {"job_id": job_id, "name": name, "file_format": file_format}
     query = given(model=model, theme=theme)
-    return Call("GET", f"{JOB}/figures/{{name}}.{{file_format}}", read_bytes, names, query)
+    return Call("GET", f"{JOB}/figures/{{name}}.{{file_format}}", read_figure, names, query)
 
 
 # -- decisions ----------------------------------------------------------------------------------------------------

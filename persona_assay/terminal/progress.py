@@ -2,7 +2,8 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -101,8 +102,8 @@ class JobProgress:
     def update(self, job: Json) -> None:
         """Update to a newer state of the job."""
         self._job = job
-        self._stages = stages_of(job)
-        self._meter.add(sum(stage.done for stage in self._stages))
+        self.stages = stages_of(job)
+        self._meter.add(sum(stage.done for stage in self.stages))
         self._elapsed, self._updated = _elapsed(job), self._clock()
 
     @property
@@ -117,21 +118,25 @@ class JobProgress:
         bars.add_column(ratio=1)
         bars.add_column(justify="right", no_wrap=True)
         bars.add_column(justify="right", no_wrap=True)
-        for stage in self._stages:
+        for stage in self.stages:
             bar = ProgressBar(
                 total=stage.total, completed=stage.done, complete_style="cyan", finished_style="green"
             )
             bars.add_row(stage.name, bar, stage.of_total, _failed(stage))
-        figures = Text(" · ".join(self._figures()), no_wrap=True, overflow="ellipsis")
+        figures = Text(self.figures(), no_wrap=True, overflow="ellipsis")
         return Group(bars, figures, *(Text(words, style="warning") for words in retrying_words(self._job)))
 
     def line(self) -> str:
         """The same in one line of plain text."""
         stages = [
             f"{stage.name} {stage.of_total}" + (f" ({stage.failed:,} failed)" if stage.failed else "")
-            for stage in self._stages
+            for stage in self.stages
         ]
         return " · ".join(stages + self._figures() + retrying_words(self._job))
+
+    def figures(self) -> str:
+        """The line of numbers."""
+        return " · ".join(self._figures())
 
     def _figures(self) -> list[str]:
         job = self._job
@@ -139,7 +144,7 @@ class JobProgress:
         figures = [status_words(job), *_waiting_for(job)]
         rate = self._rate()
         if rate:
-            remaining = sum(stage.total - stage.done for stage in self._stages)
+            remaining = sum(stage.total - stage.done for stage in self.stages)
             figures.append(f"{rate:,.0f} calls/s")
             if remaining and job["finished_at"] is None:
                 figures.append(f"ETA {duration(max(0.0, remaining / rate - since))}")
@@ -154,7 +159,7 @@ class JobProgress:
         """Calls per second: recent, or over the whole time once the job has ended."""
         if self._job["finished_at"] is None:
             return self._meter.per_second
-        return sum(stage.done for stage in self._stages) / self._elapsed if self._elapsed else None
+        return sum(stage.done for stage in self.stages) / self._elapsed if self._elapsed else None
 
 
 def follow(states: Iterable[Json], console: Console) -> Json:
@@ -167,39 +172,40 @@ def follow(states: Iterable[Json], console: Console) -> Json:
     Returns:
         The last state.
     """
-    show = _follow_live if console.is_terminal else _follow_by_lines
-    return show(iter(states), console)
-
-
-def _follow_live(states: Iterable[Json], console: Console) -> Json:
     last: Json = {}
-    progress: JobProgress | None = None
-    with Live(console=console, refresh_per_second=REFRESHES_PER_SECOND) as live:
+    with shown(console) as show:
         for last in states:
-            if progress is None:
-                progress = JobProgress(last)
-                live.update(progress)
-            elif _stops(last, progress.status):
-                live.console.print(failure_view(last))
-            progress.update(last)
+            show(last)
     return last
 
 
-def _follow_by_lines(states: Iterable[Json], console: Console) -> Json:
-    last: Json = {}
-    progress: JobProgress | None = None
-    shown, shown_status = float("-inf"), None
-    for last in states:
-        if progress is None:
-            progress = JobProgress(last)
-        else:
-            progress.update(last)
-        if last["status"] != shown_status or time.monotonic() - shown >= LINE_SECONDS:
-            console.print(progress.line(), soft_wrap=True)
-            if _stops(last, shown_status):
-                console.print(failure_view(last))
-            shown, shown_status = time.monotonic(), last["status"]
-    return last
+@contextmanager
+def shown(console: Console) -> Iterator[Callable[[Json], None]]:
+    """What shows a job's states as it is given them, until the block ends.
+
+    Args:
+        console: Where to; a live display if it is a terminal, a line now and then elsewhere.
+    """
+    made: list[JobProgress] = []
+    live = Live(console=console, refresh_per_second=REFRESHES_PER_SECOND) if console.is_terminal else None
+    printed = float("-inf")
+
+    def show(job: Json) -> None:
+        nonlocal printed
+        former = made[0].status if made else None
+        if not made:
+            made.append(JobProgress(job))
+            if live is not None:
+                live.update(made[0])
+        made[0].update(job)
+        if live is None and (job["status"] != former or time.monotonic() - printed >= LINE_SECONDS):
+            console.print(made[0].line(), soft_wrap=True)
+            printed = time.monotonic()
+        if _stops(job, former) and not (live and former is None):
+            console.print(failure_view(job))
+
+    with live or nullcontext():
+        yield show
 
 
 def _stops(job: Json, before: str | None) -> bool:

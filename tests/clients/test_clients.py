@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.client_types import openapi
+from tests.api.client_types import Json, openapi
 from tests.conftest import scratch_directory
 from tests.e2e.stack import Stack
+
+Outputs = list[dict[str, str]]
 
 SOURCES = Path(__file__).parent
 TOOLS = SOURCES.parents[1] / "build" / "clients"
@@ -110,3 +112,52 @@ def test_a_client_in_python_runs_a_job(generated: Path, common_stack: Stack) -> 
     metric = common_stack.results(done["job"])["cells"][0]["metrics"]["acc_atom"]
     assert done["acc_atom"] == metric["value"]
     assert done["refused"] == ["/tasks/0"]
+
+
+@pytest.fixture(scope="session")
+def cells(common_stack: Stack) -> list[Outputs]:
+    """What a notebook's cells put out, each by its media types; the whole stands in build/clients/notebook.json."""
+    python = TOOLS / "notebook" / "bin" / "python"
+    if not python.is_file():
+        pytest.skip("needs make test-clients")
+    run(
+        *(python, SOURCES / "run_notebook.py", SOURCES / "notebook.ipy", TOOLS / "notebook.json"),
+        cwd=TOOLS,
+        PYTHONPATH=str(SOURCES.parents[1]),
+        ASSAY_URL=str(common_stack.api.base_url),
+    )
+    notebook = json.loads((TOOLS / "notebook.json").read_text("utf-8"))
+    return [[whole(output) for output in cell["outputs"]] for cell in notebook["cells"]]
+
+
+def whole(output: Json) -> dict[str, str]:
+    """The media of an output, whose lines a notebook's file keeps apart."""
+    media = output.get("data") or {"text/plain": output["text"]}
+    return {name: "".join(text) for name, text in media.items()}
+
+
+class TestNotebook:
+    def test_waiting_shows_a_bar_that_changes_in_place(self, cells: list[Outputs]) -> None:
+        (bar, status) = cells[1]
+        assert "<progress value='4' max='4'>" in bar["text/html"]
+        assert status["text/plain"] == "'completed'"
+
+    def test_results_are_shown_as_a_table(self, cells: list[Outputs]) -> None:
+        html = cells[2][0]["text/html"]
+        assert "simulated" in html
+        assert "<td>simulated/sim-faithful</td>" in html
+
+    def test_frames_of_both_libraries(self, cells: list[Outputs]) -> None:
+        assert "acc_atom_n" in cells[3][0]["text/html"]
+        assert "shape: (" in cells[4][0]["text/html"]
+
+    def test_a_figure_is_inline(self, cells: list[Outputs]) -> None:
+        assert "<svg" in cells[5][0]["image/svg+xml"]
+
+    def test_an_error_prints_its_fields(self, cells: list[Outputs]) -> None:
+        told = cells[6][0]["text/plain"]
+        assert "/personas/0: " in told
+        assert "/tasks/0: " in told
+
+    def test_the_other_client_waits_in_the_notebook_s_loop(self, cells: list[Outputs]) -> None:
+        assert cells[7][-1]["text/plain"] == "True"
