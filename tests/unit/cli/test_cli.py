@@ -313,7 +313,7 @@ class TestReading:
 
     def test_a_job_that_tells_the_noise_of_no_difference_is_an_error(self, service: StubService) -> None:
         result = assay(service, "plan", "-", "--from-job", "job_1", stdin="{}")
-        assert result.exit_code == 2
+        assert result.exit_code == 3
         assert "--from-job needs --detect." in result.stderr
 
 
