@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 
@@ -243,14 +244,22 @@ def _key_store() -> Iterator[KeyStore]:
         own = settings.data_dir.absolute() / PEPPER_FILE
         if settings.key_pepper is None and settings.key_pepper_file is None and own.exists():
             settings = settings.model_copy(update={"key_pepper_file": own})
-        yield KeyStore(database_url, _pepper(settings), settings.database_pooler)
+        place = urlsplit(database_url)
+        name = f"database {place.path.lstrip('/')} at {place.hostname or 'this machine'} (DATABASE_URL)"
+        yield KeyStore(database_url, _pepper(settings), name, settings.database_pooler)
         return
     from embedded.postgres import database_of  # noqa: PLC0415
 
+    data_dir = settings.data_dir.absolute()
+    if _never_ran(settings):
+        raise CommandError(
+            f"no service has run in {data_dir}: start it there once with `assay up`, or name the service's directory with"
+            " ASSAY_DATA_DIR or its database with DATABASE_URL"
+        )
     settings = _with_pepper(settings)
-    with _stack_errors(), database_of(settings.data_dir.absolute()) as url:
+    with _stack_errors(), database_of(data_dir) as url:
         _migrate(url)
-        yield KeyStore(url, _pepper(settings))
+        yield KeyStore(url, _pepper(settings), f"data directory {data_dir}")
 
 
 def _pepper(settings: "Settings") -> bytes | None:
@@ -273,9 +282,15 @@ def _require_keys_off_loopback(settings: "Settings") -> None:
     from app.services.keys.api_keys import no_keys_yet  # noqa: PLC0415
     from app.terminal.keys import have_been_made  # noqa: PLC0415
 
-    never_ran = settings.database_url is None and not (settings.data_dir / "postgres" / "cluster").exists()
+    never_ran = _never_ran(settings)
     if never_ran or not have_been_made(_key_store):
-        raise CommandError(no_keys_yet(f"listens on a loopback address only, not on {settings.host}"))
+        first = " (after one start without --host)" if never_ran else ""
+        raise CommandError(no_keys_yet(f"listens on a loopback address only, not on {settings.host}") + first)
+
+
+def _never_ran(settings: "Settings") -> bool:
+    """Whether the data directory would hold the database, and holds none."""
+    return settings.database_url is None and not (settings.data_dir / "postgres" / "cluster").exists()
 
 
 @contextlib.contextmanager

@@ -36,11 +36,13 @@ class KeyStore:
     Attributes:
         database_url: The database.
         pepper: The secret that keys are hashed with.
+        name: Where it is, for people, without a password.
         pooler: The connection pooler in front of the database; see :func:`app.db.engine.connect`.
     """
 
     database_url: str
     pepper: bytes | None
+    name: str
     pooler: "Pooler" = "none"
 
     def __repr__(self) -> str:
@@ -164,7 +166,7 @@ def have_been_made(opened: Opened) -> bool:
     Raises:
         CommandError: The database can't be used.
     """
-    return bool(done(opened, _any_exist))
+    return bool(done(opened, _any_exist, told=False))
 
 
 async def _any_exist(deps: "KeyDependencies") -> bool:
@@ -174,8 +176,10 @@ async def _any_exist(deps: "KeyDependencies") -> bool:
         return await any_exist(connection)
 
 
-def done(opened: Opened, operation: "Callable[[KeyDependencies], Awaitable[Any]]") -> Any:
-    """Run an operation on the service's database and return its result.
+def done(
+    opened: Opened, operation: "Callable[[KeyDependencies], Awaitable[Any]]", *, told: bool = True
+) -> Any:
+    """Run an operation on the service's database, after telling which that is, and return its result.
 
     Raises:
         CommandError: It failed for an expected reason.
@@ -187,6 +191,8 @@ def done(opened: Opened, operation: "Callable[[KeyDependencies], Awaitable[Any]]
     from app.services.keys.api_keys import NoPepperError  # noqa: PLC0415
 
     with opened() as store:
+        if told:
+            say(f"Service: {store.name}")
         try:
             return asyncio.run(_with(store, operation))
         except NotFoundError as error:

@@ -474,6 +474,8 @@ class TestCommands:
         variables = {"DATABASE_URL": service.database_url, "ASSAY_KEY_PEPPER": PEPPER}
         done = CliRunner().invoke(app, ["keys", *arguments, "--json"], env=variables)
         assert done.exit_code == 0, done.output
+        assert done.stderr.startswith("Service: database ")
+        assert service.database_url not in done.stderr
         found: Json = json.loads(done.stdout)
         return found
 

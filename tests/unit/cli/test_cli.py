@@ -390,6 +390,19 @@ class TestUp:
         assert "assay keys create" in result.stderr
         assert not (tmp_path / "data").exists()
 
+    @pytest.mark.parametrize(
+        "command", [["keys", "create", "--name", "x"], ["keys", "list"], ["tenants", "list"]]
+    )
+    def test_no_empty_store_of_keys_is_made_in_a_wrong_directory(
+        self, command: list[str], tmp_path: Path
+    ) -> None:
+        directory = tmp_path / "data"
+        variables = {"DATABASE_URL": None, "ASSAY_DATA_DIR": str(directory)}
+        result = CliRunner().invoke(app, command, env=variables)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert f"no service has run in {directory}: start it there once" in result.stderr
+        assert not directory.exists()
+
     def test_a_wrong_variable_is_named(self) -> None:
         result = CliRunner().invoke(app, ["up"], env={"ASSAY_WORKERS": "many"})
         assert result.exit_code == 3
