@@ -136,7 +136,7 @@ class TestForm:
         answer = post(api, "/new", FORM | models)
         assert answer.status_code == 200
         assert "acme/acme-1 as a model" in answer.text
-        assert "Nothing listens at http://127.0.0.1:9/v1" in answer.text
+        assert "Nothing listens at 127.0.0.1:9 (connection_failed)" in answer.text
         assert "does not allow the model" in answer.text
 
     def test_a_size_that_finds_a_difference_fills_the_form_by_its_button(self, api: Service) -> None:
@@ -182,6 +182,44 @@ class TestForm:
         field = "detect_power" if "detect_power" in typed else "detect_difference"
         assert re.search(rf'id="wrong-{field}"><bdi>[^<]*{words}', answer.text)
 
+    def test_a_job_on_a_persona_and_dimension_of_ones_own_needs_no_api(self, api: Service) -> None:
+        typed = {name: value for name, value in FORM.items() if name != "persona"} | {
+            "persona_description_0": "a gun owner",
+            "persona_traits_0": "politics high",
+            "dimension_id": "politics",
+            "dimension_name": "conservatism",
+            "dimension_options": "1) Very progressive. 5) Very conservative. 9) None.",
+            "dimension_questions": "What do you think of taxes?\r\nAnd of schools?",
+            "task": "questionnaire",
+        }
+        shown = post(api, "/new", typed)
+        assert shown.status_code == 200, shown.text
+        assert '<option value="politics high" selected>high</option>' in shown.text
+        hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', shown.text))
+        assert post(api, "/new", typed | hidden | {"action": "submit"}).status_code == 303
+        (job,) = api.get("/v1/jobs").json()["data"]
+        assert job["spec"]["personas"] == [
+            {"id": "a-gun-owner", "description": "a gun owner", "traits": {"politics": "high"}}
+        ]
+        assert job["spec"]["dimensions"][0]["questions"] == ["What do you think of taxes?", "And of schools?"]
+
+    @pytest.mark.parametrize(
+        ("typed", "field", "words"),
+        [
+            ({"json": "{"}, "json", "is not JSON"),
+            ({"json": '{"persona": ["E-low"]}'}, "json", "did you mean &#39;personas&#39;?"),
+            ({"persona_list": "a nurse; E hig"}, "persona_list", "has no level &#39;hig&#39;"),
+            ({"persona_traits_0": "E hig", "persona_description_0": "a nurse"}, "persona_traits_0", "no level"),
+            ({"texts": "persona,task,words\nE-low,essay,I go."}, "texts", "unknown field"),
+        ],
+    )
+    def test_what_is_wrong_is_told_in_words_beside_its_field(
+        self, running_api: Service, typed: dict[str, str], field: str, words: str
+    ) -> None:
+        answer = post(running_api, "/new", FORM | typed)
+        assert answer.status_code == 422
+        assert re.search(rf'id="wrong-{field}[^>]*><bdi>[^<]*{re.escape(words)}', answer.text), answer.text
+
     @pytest.mark.parametrize("key", ["\0", "k" * 9000, "form_Ü"])
     def test_a_key_that_is_not_ours_is_none(self, api: Service, key: str) -> None:
         hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="(\w+)"', post(api, "/new", FORM).text))
@@ -201,6 +239,10 @@ class TestForm:
                     "seed",
                     "persona_id_0",
                     "persona_traits_0",
+                    "persona_list",
+                    "dimension_id",
+                    "texts",
+                    "json",
                     "budget_usd",
                     "reuse_judging",
                 ]

@@ -1,11 +1,16 @@
 """The form that builds a job: what was typed, the body that it makes, and which field each part of the body comes from."""
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 from urllib.parse import parse_qs
 
+from app.api.http.problems import ProblemError
+from app.api.http.strict_json import loads
 from app.domain.errors import FieldError
+from app.domain.jobs.imports import PersonaFormat, read_personas
 
 SPARE_ROWS = 2
 """Empty rows behind those that are filled in; with the plan there come new ones."""
@@ -22,6 +27,13 @@ DETECT = {"difference": float, "power": float, "metric": str}
 CHOICES = {"priority": "normal", "execution": "direct"}
 """Choices that stand in the body as they are, and what they are unless chosen otherwise."""
 REUSE = ("judging", "generation")
+DIMENSION = ("id", "name", "options", "essay_context")
+"""The texts of a dimension of one's own; its questions are lines."""
+TEXT_NUMBERS = ("run", "instruction", "iteration")
+"""Columns of existing texts that are numbers."""
+LONGEST_ID = 40
+MOST_PASTED = 1001
+"""Personas: one more than a job can name, which is refused."""
 
 _TRAIT = re.compile(r"\s*([^\s:=]+)\s*[\s:=]\s*(.+?)\s*")
 
@@ -43,8 +55,8 @@ class Typed:
         return cls(parse_qs(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
 
     def text(self, name: str) -> str:
-        """A field's text, without blanks around it; empty if there is none."""
-        return self._values.get(name, [""])[-1].strip()
+        """A field's text with line feeds alone and no blanks around it; empty if there is none."""
+        return self._values.get(name, [""])[-1].replace("\r\n", "\n").strip()
 
     def all(self, name: str) -> list[str]:
         """Everything that is ticked of a field."""
@@ -60,8 +72,9 @@ class Typed:
         return min(MOST_ROWS, (filled[-1] + 1 if filled else 0) + SPARE_ROWS)
 
     def row(self, kind: str, number: int) -> dict[str, str]:
-        """The parts of a row."""
-        return {part: self.text(field(kind, part, number)) for part in ROWS[kind]}
+        """The parts of a row; of a part with several fields, those that are filled in, with commas between."""
+        names = {part: field(kind, part, number) for part in ROWS[kind]}
+        return {part: ", ".join(filter(None, map(str.strip, self.all(name)))) for part, name in names.items()}
 
 
 def field(kind: str, part: str, number: int) -> str:
@@ -74,6 +87,7 @@ class JobForm:
 
     Attributes:
         body: A job's body, as ``POST /v1/jobs`` takes it. A number that is none stays text, which is refused there.
+        wrong: What is wrong with what was pasted.
         detect: A difference that its plan is asked for, as ``POST /v1/jobs/plan`` takes it; ``None`` if it is not.
         instructions: How many instructions there are to choose from.
     """
@@ -81,13 +95,13 @@ class JobForm:
     def __init__(self, typed: Typed, instructions: int) -> None:
         self.typed = typed
         self.body: Json = {}
+        self.wrong: list[FieldError] = []
         self._instructions = instructions
         self._places: dict[str, str] = {}
-        self._put("name", typed.text("name"))
-        self._personas()
-        self._put("tasks", typed.all("task"), "task")
-        self._models()
-        self._choices()
+        if typed.text("json"):
+            self._paste()
+        else:
+            self._fill()
         self.detect = self._detect()
 
     def errors(self, found: Iterable[FieldError]) -> dict[str, list[FieldError]]:
@@ -103,6 +117,29 @@ class JobForm:
             pointer = pointer.rpartition("/")[0]
         return self._places.get(pointer, "")
 
+    def _paste(self) -> None:
+        """Takes the whole body from JSON that was pasted."""
+        self._places[""] = "json"
+        try:
+            found = loads(self.typed.text("json").encode())
+        except (ProblemError, ValueError) as error:
+            self.wrong.append(FieldError("", f"is not JSON: {getattr(error, 'detail', error)}"))
+            return
+        if isinstance(found, dict):
+            self.body = found
+        else:
+            self.wrong.append(FieldError("", "must be an object, as a job file is"))
+
+    def _fill(self) -> None:
+        """Makes the body from the fields."""
+        self._put("name", self.typed.text("name"))
+        self._personas()
+        self._dimension()
+        self._put("tasks", self.typed.all("task"), "task")
+        self._texts()
+        self._models()
+        self._choices()
+
     def _put(self, name: str, value: object, place: str | None = None) -> None:
         self._places[f"/{name}"] = place or name
         if value not in ("", None, [], {}):
@@ -113,14 +150,66 @@ class JobForm:
         for number in range(MOST_ROWS):
             row = self.typed.row("persona", number)
             if any(row.values()):
-                own = {"id": row["id"], "description": row["description"], "traits": traits(row["traits"])}
+                id_ = row["id"] or _free(derived_id(row["description"]), chosen)
+                own = {"id": id_, "description": row["description"], "traits": traits(row["traits"])}
                 pointer = f"/personas/{len(chosen)}"
                 self._places |= {
                     pointer if part == "id" else f"{pointer}/{part}": field("persona", part, number)
                     for part in ROWS["persona"]
                 }
                 chosen.append({part: value for part, value in own.items() if value})
+        for pasted in self._persona_list()[:MOST_PASTED]:
+            self._places[f"/personas/{len(chosen)}"] = "persona_list"
+            id_ = pasted.get("id") or _free(derived_id(pasted["description"]), chosen)
+            chosen.append({"id": id_, **{part: value for part, value in pasted.items() if value}})
         self._put("personas", chosen, "persona")
+
+    def _persona_list(self) -> list[Json]:
+        """The personas that were pasted: a description a line, perhaps with traits behind a semicolon, or CSV."""
+        text = self.typed.text("persona_list")
+        header = text.partition("\n")[0].lower().replace('"', "").split(",")
+        if "description" not in map(str.strip, header):
+            parts = [line.partition(";") for line in text.splitlines() if line.strip()]
+            return [{"description": who.strip(), "traits": traits(levels)} for who, _, levels in parts]
+        read = read_personas(text, PersonaFormat.CSV)
+        self._places["/lines"] = "persona_list"
+        self.wrong += read.errors
+        return [
+            {
+                "id": persona.id,
+                "description": persona.description,
+                "traits": {trait.dimension: trait.level for trait in persona.traits},
+            }
+            for persona in read.personas
+        ]
+
+    def _dimension(self) -> None:
+        """A dimension of one's own."""
+        own: Json = {part: self.typed.text(f"dimension_{part}") for part in DIMENSION}
+        own["questions"] = [
+            line for line in self.typed.text("dimension_questions").splitlines() if line.strip()
+        ]
+        filled = {part: value for part, value in own.items() if value}
+        self._put("dimensions", [filled] if filled else [], "dimension_id")
+        self._places |= {f"/dimensions/0/{part}": f"dimension_{part}" for part in own}
+
+    def _texts(self) -> None:
+        """Existing texts, from CSV with a header."""
+        rows = csv.DictReader(io.StringIO(self.typed.text("texts")), restkey="more columns than the header")
+        try:
+            texts = [
+                {
+                    name.strip(): number_of(value, int) if name.strip() in TEXT_NUMBERS else value
+                    for name, value in row.items()
+                    if name is not None and value not in {None, ""}
+                }
+                for row in rows
+            ]
+        except csv.Error as error:
+            self._places["/texts"] = "texts"
+            self.wrong.append(FieldError("/texts", f"line {rows.line_num} is not CSV: {error}"))
+            return
+        self._put("responses", texts, "texts")
 
     def _models(self) -> None:
         for name, kind in (("models", "model"), ("judges", "judge")):
@@ -177,6 +266,20 @@ class JobForm:
             if (text := self.typed.text(f"detect_{name}"))
         }
         return found if "difference" in found else None
+
+
+def derived_id(description: str) -> str:
+    """An id for a persona: the words of its description, as far as they are Latin letters and digits."""
+    words = "-".join(re.findall(r"[a-z0-9]+", description.lower()))
+    return words[:LONGEST_ID].strip("-") or "persona"
+
+
+def _free(id_: str, chosen: Iterable[Any]) -> str:
+    """An id that no chosen persona has, with a number behind it if need be."""
+    taken = {each["id"] if isinstance(each, dict) else each for each in chosen}
+    return next(
+        one for n in range(1, MOST_FIELDS + 2) if (one := id_ if n == 1 else f"{id_}-{n}") not in taken
+    )
 
 
 def traits(text: str) -> dict[str, str]:

@@ -72,6 +72,9 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
     """The plan of what was typed, or what is wrong with it; or the job, if its plan was seen."""
     typed = _sized(await typed_by(request))
     form = JobForm(typed, len(services.instrument.instructions))
+    if form.wrong:
+        wrong = form.errors(form.wrong)
+        return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=wrong)
     if typed.text("action") == "check":
         return await _shown(services, tenant, typed, checks=await _checked(services, caller, form.body))
     version = _version(form.body)

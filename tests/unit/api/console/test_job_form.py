@@ -67,6 +67,81 @@ class TestBody:
             "reuse": {"judging": "in_job"},
         }
 
+    def test_takes_traits_that_were_chosen_one_by_one_and_makes_up_ids(self) -> None:
+        found = form(
+            *(
+                ("persona_description_0", "A blunt critic!"),
+                ("persona_traits_0", ""),
+                ("persona_traits_0", "A low"),
+            ),
+            *(
+                ("persona_traits_0", "N high"),
+                ("persona_description_1", "a blunt critic"),
+                ("persona_id_2", "own"),
+            ),
+            ("persona_description_2", "私"),
+            ("persona_description_3", "私"),
+        )
+        assert found.body["personas"] == [
+            {"id": "a-blunt-critic", "description": "A blunt critic!", "traits": {"A": "low", "N": "high"}},
+            {"id": "a-blunt-critic-2", "description": "a blunt critic"},
+            {"id": "own", "description": "私"},
+            {"id": "persona", "description": "私"},
+        ]
+
+    def test_takes_personas_that_were_pasted_by_line_or_as_csv(self) -> None:
+        lines = form(("persona", "E-low"), ("persona_list", "a shy poet; E low\r\n\r\na nurse\r\na nurse"))
+        assert lines.body["personas"] == [
+            "E-low",
+            {"id": "a-shy-poet", "description": "a shy poet", "traits": {"E": "low"}},
+            {"id": "a-nurse", "description": "a nurse"},
+            {"id": "a-nurse-2", "description": "a nurse"},
+        ]
+        csv = form(("persona_list", "id,description,traits\npoet,a shy poet,E=low; A=high"))
+        assert csv.body["personas"] == [
+            {"id": "poet", "description": "a shy poet", "traits": {"E": "low", "A": "high"}}
+        ]
+        wrong = form(("persona_list", "description,traits\n,E=low"))
+        assert list(wrong.errors(wrong.wrong)) == ["persona_list"]
+
+    def test_takes_no_more_pasted_personas_than_are_refused(self) -> None:
+        assert len(form(("persona_list", "a nurse\n" * 5000)).body["personas"]) == 1001
+
+    def test_has_a_dimension_and_texts_of_ones_own(self) -> None:
+        found = form(
+            ("dimension_id", "politics"),
+            ("dimension_name", "conservatism"),
+            ("dimension_questions", "Why?\r\nHow?\r\n"),
+            ("texts", 'persona,task,text,run\r\nE-low,essay,"I stay,\r\nat home.",2\r\nE-low,essay,I go.,'),
+        )
+        assert found.body == {
+            "dimensions": [{"id": "politics", "name": "conservatism", "questions": ["Why?", "How?"]}],
+            "responses": [
+                {"persona": "E-low", "task": "essay", "text": "I stay,\nat home.", "run": 2},
+                {"persona": "E-low", "task": "essay", "text": "I go."},
+            ],
+        }
+        assert list(
+            found.errors([FieldError("/dimensions/0/options", "x"), FieldError("/responses/1", "x")])
+        ) == [
+            "dimension_options",
+            "texts",
+        ]
+
+    def test_is_the_json_that_was_pasted_and_nothing_else(self) -> None:
+        pasted = form(("name", "not this"), ("task", "essay"), ("json", '{"personas": ["E-low"], "seed": 1}'))
+        assert (pasted.body, pasted.wrong) == ({"personas": ["E-low"], "seed": 1}, [])
+        assert list(pasted.errors([FieldError("/seed", "is wrong")])) == ["json"]
+
+    @pytest.mark.parametrize(
+        "text",
+        ["{", "[1]", "7", '{"a": NaN}', '{"a": 1, "a": 2}', '{"seed": 1e999}', "[" * 5000, '"\\ud800"'],
+    )
+    def test_json_that_is_no_job_is_told_at_its_field(self, text: str) -> None:
+        found = form(("json", text))
+        assert found.body == {}
+        assert list(found.errors(found.wrong)) == ["json"]
+
     @pytest.mark.parametrize(("ticked", "expected"), [([4, 0], [0, 4]), ([], [])])
     def test_names_the_instructions_unless_all_are_wanted(
         self, ticked: list[int], expected: list[int]
