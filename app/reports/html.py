@@ -74,6 +74,7 @@ class Material:
         distances: Run-by-run distances of :func:`~app.reports.views.run_matrices.varying_cells`, for them to be drawn.
         among: The job's figures among published ones.
         calibrated: Each model's figures as people would give them; see :mod:`app.services.results.calibration`.
+        error: What stopped the job, if anything did.
     """
 
     results: str
@@ -81,6 +82,7 @@ class Material:
     distances: Sequence[Json]
     among: Sequence[Leaderboard]
     calibrated: Sequence[Json]
+    error: Json | None
 
 
 async def html_report(
@@ -89,6 +91,7 @@ async def html_report(
     distances: Sequence[Json] = (),
     baselines: Baselines | None = None,
     calibrated: Sequence[Json] = (),
+    error: Json | None = None,
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -98,6 +101,7 @@ async def html_report(
         distances: See :class:`Material`.
         baselines: All published figures, for the job's to stand among.
         calibrated: See :class:`Material`.
+        error: See :class:`Material`.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
@@ -110,7 +114,7 @@ async def html_report(
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
     among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
-    material = Material(results, sample, distances, among, calibrated)
+    material = Material(results, sample, distances, among, calibrated, error)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, _page, found, material)
@@ -160,6 +164,7 @@ def _page(results: Results, material: Material) -> bytes:
         suspicion=results.suspicion,
         agreement=results.verdict_agreement,
         calibrated=material.calibrated,
+        error=material.error,
         coefficients=coefficients(results),
         worst=worst_sentence(results, level_bounds),
         shown_ids={card.id for card in cards},

@@ -209,7 +209,11 @@ class TestForm:
             ({"json": "{"}, "json", "is not JSON"),
             ({"json": '{"persona": ["E-low"]}'}, "json", "did you mean &#39;personas&#39;?"),
             ({"persona_list": "a nurse; E hig"}, "persona_list", "has no level &#39;hig&#39;"),
-            ({"persona_traits_0": "E hig", "persona_description_0": "a nurse"}, "persona_traits_0", "no level"),
+            (
+                {"persona_traits_0": "E hig", "persona_description_0": "a nurse"},
+                "persona_traits_0",
+                "no level",
+            ),
             ({"texts": "persona,task,words\nE-low,essay,I go."}, "texts", "unknown field"),
         ],
     )

@@ -100,4 +100,5 @@ async def _html(
     found = await asyncio.to_thread(Results.read, results)
     distances = await read_varying_cells(engine, job, context, found.cells)
     published = await asyncio.to_thread(baselines, BaselineFilter())
-    return await html.html_report(results, stream_all(engine, job, context), distances, published, calibrated)
+    responses = stream_all(engine, job, context)
+    return await html.html_report(results, responses, distances, published, calibrated, job.error)
