@@ -1089,6 +1089,8 @@ class DetectIn(TypedDict):
     """Over all tasks."""
     population: NotRequired[Literal["both", "personas"]]
     """`both`: personas like these, wordings like these. `personas`: personas like these, these wordings."""
+    models: NotRequired[int | None]
+    """How many models are compared with each other at once, all pairs at 5 % together. As many as the job has, unless given."""
     from_job: NotRequired[str | None]
     """A finished job of at least two models, whose differences tell how much they vary with personas, wordings and runs."""
 
@@ -1121,11 +1123,13 @@ class NoiseOfDifferences(TypedDict):
 
 
 class Detection(TypedDict):
-    """How large a job finds a difference of two models, compared alone, at 5 %."""
+    """How large a job finds a difference of two models."""
 
     metric: str
     difference: float
     power: float
+    models: int
+    """Compared with each other at once: the chance of any false alarm is 5 %."""
     population: str
     planned: JobSize
     """The job as it is described."""

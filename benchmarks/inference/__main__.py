@@ -81,6 +81,7 @@ def _planning(repetitions: int) -> None:
     for design in PLANNED:
         size, power, found = planned_power(np.random.default_rng(5), design, repetitions)
         line = {**size._asdict(), "population": design.population.value, "difference": design.difference}
+        line["models"] = design.models
         print(json.dumps({**line, "power": power, "found": round(found, 3)}), flush=True)
 
 

@@ -9,6 +9,7 @@ from app.domain.statistics.crossed import crossed_difference
 from app.domain.statistics.design import DesignCell, Population, Stratum
 from app.domain.statistics.paired import ALPHA, PairedDifference, sign_flip_p_value
 from app.domain.statistics.power import Noise, Size, power, with_enough_personas
+from benchmarks.inference.models import family
 from benchmarks.inference.population import varied_mean
 
 NOISE = Noise(personas=0.08, wordings=0.05, both=0.03, runs=0.15)
@@ -25,6 +26,7 @@ class Design(NamedTuple):
     population: Population
     difference: float
     power: float
+    models: int = 2
 
 
 PLANNED = (
@@ -32,8 +34,10 @@ PLANNED = (
     Design(NOISE, Size(0, 1, 12, 2), Population.BOTH, 0.06, 0.8),
     Design(NOISE._replace(wordings=0.0, levels=0.05), Size(0, 3, 2, 5), Population.PERSONAS, 0.1, 0.8),
     Design(NOISE._replace(wordings=0.0, levels=0.05), Size(0, 3, 1, 5), Population.PERSONAS, 0.06, 0.9),
+    Design(NOISE, Size(0, 3, 6, 5), Population.BOTH, 0.15, 0.8, models=6),
+    Design(NOISE, Size(0, 3, 6, 5), Population.PERSONAS, 0.06, 0.8, models=4),
 )
-"""The last but one has 12 personas, of whose signs all patterns are tried."""
+"""The third has 12 personas, of whose signs all patterns are tried."""
 
 
 def compared(draws: np.random.Generator, noise: Noise, size: Size, true: float) -> PairedDifference:
@@ -78,9 +82,16 @@ def planned_power(
     draws: np.random.Generator, design: Design, repetitions: int
 ) -> tuple[Size, float | str, float]:
     """The size that a plan names for a difference, its power by the plan, and in which share of comparisons it is found."""
-    noise, size, population, difference, wanted = design
-    planned = with_enough_personas(noise, size, population, difference, wanted)
+    noise, size, population, difference, wanted, models = design
+    planned = with_enough_personas(noise, size, population, difference, wanted, models)
     assert planned is not None
+    stated = power(noise, planned, population, difference, models)
+    if models > 2:
+        over_wordings = population is Population.BOTH
+        if not over_wordings:
+            noise = noise._replace(wordings=0.0)
+        true = [[difference] + [0.0] * (models - 1)] * repetitions
+        return planned, stated, family(draws, noise, planned, true, wordings=over_wordings).told_apart
     found = 0
     for _ in range(repetitions):
         cells = differences(draws, noise, planned, difference)
@@ -90,4 +101,4 @@ def planned_power(
         else:
             p_value = sign_flip_p_value(np.array([cell.figure.value for cell in cells]), seed=0)
         found += p_value is not None and p_value <= ALPHA
-    return planned, power(noise, planned, population, difference), found / repetitions
+    return planned, stated, found / repetitions

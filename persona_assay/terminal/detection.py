@@ -31,7 +31,9 @@ def detection_view(detection: Json) -> RenderableType:
         f" to be found in {100 * detection['power']:g} % of cases",
         style="bold",
     )
-    return Group(heading, Text(f"Over {detection['population']}."), _sizes(detection), *_remarks(detection))
+    at_once = f"{detection['models']} models compared at once, " if detection["models"] > 2 else ""  # noqa: PLR2004
+    over = Text(f"{at_once}over {detection['population']}.")
+    return Group(heading, over, _sizes(detection), *_remarks(detection))
 
 
 def _sizes(detection: Json) -> RenderableType:

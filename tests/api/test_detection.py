@@ -76,6 +76,15 @@ class TestOptions:
     def test_the_same_question_has_the_same_answer(self, api: Service) -> None:
         assert planned(api) == planned(api)
 
+    def test_more_models_at_once_take_more(self, api: Service) -> None:
+        names = [{"model": "simulated/sim-faithful", "label": f"m{n}"} for n in range(6)]
+        alone, of_six = planned(api), planned(api, JOB | {"models": names})
+        assert (alone["models"], of_six["models"]) == (2, 6)
+        assert of_six["planned"]["power"] < alone["planned"]["power"] - 0.1
+        for population in ("both", "personas"):
+            pair = planned(api, JOB | {"models": names}, models=2, population=population)
+            assert pair["planned"]["power"] == planned(api, population=population)["planned"]["power"]
+
     def test_five_personas_find_nothing_by_signs_and_it_says_why(self, api: Service) -> None:
         personas = ["O-low", "C-low", "E-low", "A-low", "N-low"]
         found = planned(api, JOB | {"personas": personas}, population="personas")
@@ -134,6 +143,7 @@ class TestRefusals:
             ({"difference": 1.01}, "/detect/difference"),
             ({"difference": "0.1"}, "/detect/difference"),
             ({"difference": 0.1, "power": 1}, "/detect/power"),
+            ({"difference": 0.1, "models": 1}, "/detect/models"),
             ({"difference": 0.1, "metric": "rc"}, "/detect/metric"),
             ({"difference": 0.1, "population": "runs"}, "/detect/population"),
             ({"difference": 0.1, "from_job": "job_01kxyz0abcdefghjkmnpqrstvw"}, "/detect/from_job"),

@@ -217,11 +217,12 @@ class NoiseOfDifferences(Answer):
 
 
 class Detection(Answer):
-    """How large a job finds a difference of two models, compared alone, at 5 %."""
+    """How large a job finds a difference of two models."""
 
     metric: str
     difference: float
     power: float
+    models: int = Field(description="Compared with each other at once: the chance of any false alarm is 5 %.")
     population: str = Field(examples=["personas like these, wordings like these"])
     planned: JobSize = Field(description="The job as it is described.")
     options: list[JobSize] = Field(

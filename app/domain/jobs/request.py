@@ -529,6 +529,12 @@ class DetectIn(Body):
         "both",
         description="`both`: personas like these, wordings like these. `personas`: personas like these, these wordings.",
     )
+    models: int | None = Field(
+        None,
+        ge=2,
+        le=50,
+        description="How many models are compared with each other at once, all pairs at 5 % together. As many as the job has, unless given.",
+    )
     from_job: Identifier | None = Field(
         None,
         description="A finished job of at least two models, whose differences tell how much they vary with personas, wordings and runs.",

@@ -73,6 +73,8 @@ def _drawn(
     draws: np.random.Generator, parts: Sequence[Error], strata: int = 1
 ) -> tuple[FloatArray, FloatArray]:
     """The variances that such comparisons would estimate, and their degrees of freedom; both of shape (DRAWS,)."""
+    if len(parts) == 1:
+        return _over_strata(draws, parts[0], strata)
     degrees = np.broadcast_to([float(part.degrees) for part in parts], (DRAWS, len(parts)))
     scale = np.array([part.variance for part in parts]) / degrees[0]
     squares = scale * draws.chisquare(degrees[0], (DRAWS, len(parts)))
@@ -105,18 +107,22 @@ def _over_strata(draws: np.random.Generator, part: Error, strata: int) -> tuple[
     return total, np.clip(total**2 / (squares**2 / (own + 2)).sum(axis=1) - 2, own, part.degrees)
 
 
-def needed(draws: np.random.Generator, parts: Sequence[Error], strata: int = 1) -> FloatArray:
+def needed(
+    draws: np.random.Generator, parts: Sequence[Error], strata: int = 1, alpha: float = ALPHA
+) -> FloatArray:
     """Shape (DRAWS,): the true difference from which on each of such comparisons would find it.
 
     Args:
         draws: Of the comparisons.
-        parts: As from :func:`app.domain.statistics.design.of_both`.
+        parts: As from :func:`app.domain.statistics.design.of_both`, or personas' alone.
         strata: Among which the personas are shared out evenly, where that is known.
+        alpha: The chance of a false alarm.
     """
     from scipy import special  # noqa: PLC0415 - its import takes a second, and who only reads results needs none
 
     variances, degrees = _drawn(draws, parts, strata)
-    means = math.sqrt(crossed(*parts).variance) * draws.standard_normal(DRAWS)
+    whole = crossed(*parts) if len(parts) > 1 else parts[0]
+    means = math.sqrt(whole.variance) * draws.standard_normal(DRAWS)
     # Degrees are rounded: few different quantiles, each of which takes its time.
     rounded, place = np.unique(np.round(degrees, 1), return_inverse=True)
-    return np.asarray(special.stdtrit(rounded, 1 - ALPHA / 2)[place] * np.sqrt(variances) - means)
+    return np.asarray(special.stdtrit(rounded, 1 - alpha / 2)[place] * np.sqrt(variances) - means)

@@ -1,22 +1,24 @@
-"""How often a planned comparison of two models would find a difference, and how many personas it takes.
+"""How often a planned comparison of models would find a difference, and how many personas it takes.
 
-By the tests that comparisons use: over personas and wordings the t of :mod:`app.domain.statistics.crossed`, over personas alone the
-permutation of signs of :mod:`app.domain.statistics.paired`.
+By the tests that comparisons use: the t of the design (:mod:`app.domain.statistics.crossed`), and of two models over personas alone
+the permutation of signs (:mod:`app.domain.statistics.paired`).
 """
 
 import math
 from bisect import bisect_left
+from functools import cache
 from typing import NamedTuple
 
 import numpy as np
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.crossed import DRAWS, needed
-from app.domain.statistics.design import FEWEST_WORDINGS, Error, Population, crossed
+from app.domain.statistics.design import FEWEST_WORDINGS, Error, Population
 from app.domain.statistics.paired import ALPHA, EXACT_CLUSTERS, FEWEST_TESTED, smallest_p_value
 from app.domain.statistics.resampling import FEWEST_CLUSTERS, student
 
 MOST_PERSONAS = 1_000
+_RANGES = 50_000
 _DRAWS, _AT_A_TIME = 2_000, 200
 """Of samples of whose signs all patterns are tried."""
 _LEAST = 10**-9
@@ -56,48 +58,66 @@ class Noise(NamedTuple):
     levels: float = 0.0
 
 
-def power(noise: Noise, size: Size, population: Population, difference: float) -> float | str:
+def power(
+    noise: Noise, size: Size, population: Population, difference: float, models: int = 2
+) -> float | str:
     """How often a comparison of this size finds a true difference, 0–1; or why it finds none, ``"code: words"``.
 
     Args:
         noise: What the difference varies with.
         size: Of the comparison.
         population: Over personas alone, or over both.
-        difference: The true one, above 0.
+        difference: The true one of two of the models, above 0.
+        models: How many are compared with each other at once.
     """
-    reason = _obstacle(size, population)
+    by_signs = population is Population.PERSONAS and models == 2  # noqa: PLR2004 - a pair
+    reason = _obstacle_to_signs(size) if by_signs else _obstacle_to_t(size, population)
     if reason is not None:
         return reason
-    if population is Population.PERSONAS:
+    if by_signs:
         return _by_signs(noise, size, difference)
-    parts = _expected(noise, size)
-    if crossed(*parts).none:
+    parts = _expected(noise, size)[: 1 if population is Population.PERSONAS else None]
+    if all(part.none for part in parts):
         return 1.0
-    return float((needed(np.random.default_rng(0), parts, size.levels) <= difference).mean())
+    limits = needed(np.random.default_rng(0), parts, size.levels, level_of_pairs(models))
+    return float((limits <= difference).mean())
+
+
+@cache
+def level_of_pairs(models: int) -> float:
+    """The p-value that each pair must stay below so that, of equal models, one in twenty comparisons has any that does.
+
+    That of many degrees of freedom, by Tukey's range. With few it may be up to half as large again, and the power somewhat higher.
+    """
+    if models == 2:  # noqa: PLR2004 - a pair
+        return ALPHA
+    draws = np.random.default_rng(0).standard_normal((_RANGES, models))
+    return math.erfc(float(np.quantile(np.ptp(draws, axis=1), 1 - ALPHA)) / 2)
 
 
 def with_enough_personas(
-    noise: Noise, size: Size, population: Population, difference: float, wanted: float
+    noise: Noise, size: Size, population: Population, difference: float, wanted: float, models: int = 2
 ) -> Size | None:
     """The size with the fewest personas, as many on each level, that finds a difference often enough; ``None`` above 1,000."""
-    fewest = FEWEST_TESTED if population is Population.PERSONAS else max(FEWEST_CLUSTERS, 2 * size.levels)
-    choices = range(math.ceil(fewest / size.levels) * size.levels, MOST_PERSONAS + 1, size.levels)
+    choices = range(2 * size.levels if size.levels > 1 else FEWEST_CLUSTERS, MOST_PERSONAS + 1, size.levels)
 
     def enough(personas: int) -> bool:
-        found = power(noise, size._replace(personas=personas), population, difference)
+        found = power(noise, size._replace(personas=personas), population, difference, models)
         return not isinstance(found, str) and found >= wanted
 
     place = bisect_left(choices, True, key=enough)
     return size._replace(personas=choices[place]) if place < len(choices) else None
 
 
-def _obstacle(size: Size, population: Population) -> str | None:
-    if population is Population.PERSONAS:
-        if size.personas >= FEWEST_TESTED:
-            return None
-        smallest = smallest_p_value(max(1, size.personas))
-        return f"too_few_personas: {size.personas} personas cannot give a p-value below {smallest:.2g}"
-    if size.wordings < FEWEST_WORDINGS:
+def _obstacle_to_signs(size: Size) -> str | None:
+    if size.personas >= FEWEST_TESTED:
+        return None
+    smallest = smallest_p_value(max(1, size.personas))
+    return f"too_few_personas: {size.personas} personas cannot give a p-value below {smallest:.2g}"
+
+
+def _obstacle_to_t(size: Size, population: Population) -> str | None:
+    if population is Population.BOTH and size.wordings < FEWEST_WORDINGS:
         return f"too_few_wordings: other wordings like these take {FEWEST_WORDINGS}"
     fewest = max(FEWEST_CLUSTERS, 2 * size.levels)
     if size.personas < fewest:

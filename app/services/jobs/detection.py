@@ -57,16 +57,17 @@ def detect(
         check: Called between the parts; raises where nobody waits for them.
     """
     population = POPULATIONS[wanted.population]
+    models = wanted.models or max(2, len(spec.models))
     own = _size(spec)
     found: list[Size] = []
     for size in _sizes(own, population):
         check()
-        enough = with_enough_personas(known.noise, size, population, wanted.difference, wanted.power)
+        enough = with_enough_personas(known.noise, size, population, wanted.difference, wanted.power, models)
         if enough is not None:
             found.append(enough)
 
     def told(size: Size, lacking: str | None = None) -> JobSize:
-        share = lacking or power(known.noise, size, population, wanted.difference)
+        share = lacking or power(known.noise, size, population, wanted.difference, models)
         calls, usd = priced(_responses(size) / _responses(own))
         return JobSize(
             **{name: value for name, value in size._asdict().items() if name in JobSize.model_fields},
@@ -80,11 +81,12 @@ def detect(
     options = [option for option in told_of if option.calls <= most_calls]
     reason = None
     if not options:
-        reason = _too_many_calls(told_of, most_calls) or _not_reached(known, own, population, wanted)
+        reason = _too_many_calls(told_of, most_calls) or _not_reached(told, own, population, wanted)
     return Detection(
         metric=wanted.metric,
         difference=wanted.difference,
         power=wanted.power,
+        models=models,
         population=population.value,
         planned=told(own, _one_on_a_level(spec) if population is Population.BOTH else None),
         options=sorted(options, key=lambda each: (each.usd or 0.0, each.calls)),
@@ -133,10 +135,9 @@ def _too_many_calls(options: Sequence[JobSize], most_calls: int) -> str | None:
     return f"too_many_calls: it takes {fewest:,}; this service allows {most_calls:,}"
 
 
-def _not_reached(known: KnownNoise, own: Size, population: Population, wanted: DetectIn) -> str:
+def _not_reached(told: Callable[[Size], JobSize], own: Size, population: Population, wanted: DetectIn) -> str:
     most = max(_sizes(own, population))._replace(personas=MOST_PERSONAS // own.levels * own.levels)
-    found = power(known.noise, most, population, wanted.difference)
-    share = found if isinstance(found, str) else f"{100 * found:.0f} % of cases"
+    share = f"{100 * (told(most).power or 0.0):.0f} % of cases"
     return (
         f"not_reached: {most.personas:,} personas, {most.wordings} wordings and {most.iterations} iterations find"
         f" {wanted.difference:g} in {share}"

@@ -281,6 +281,7 @@ class TestReading:
             "metric": "acc_atom",
             "difference": 0.05,
             "power": 0.8,
+            "models": 6,
             "population": "personas like these, wordings like these",
             "planned": own | {"reason": "too_few_personas: 5; the comparison takes 6, two on each level"},
             "options": [option | {"usd": 2.25, "reason": None}],
@@ -307,6 +308,7 @@ class TestReading:
         assert ["this", "job", "5", "6", "5", "never", "900", "$1.50"] in lines
         assert ["108", "12", "2", "80", "%", "12,345", "$2.25"] in lines
         assert "in acc_atom, to be found in 80 % of cases" in output
+        assert "6 models compared at once, over personas like these, wordings like these." in output
         assert "This job: 5; the comparison takes 6, two on each level." in output
         assert "personas on one level 0.0912 (published), wordings 0.05 (assumed)" in " ".join(output.split())
         assert "--from-job JOB" in output

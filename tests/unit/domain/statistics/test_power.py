@@ -9,7 +9,7 @@ import pytest
 
 from app.domain.statistics.design import Population
 from app.domain.statistics.paired import sign_flip_p_value
-from app.domain.statistics.power import Noise, Size, power, with_enough_personas
+from app.domain.statistics.power import Noise, Size, level_of_pairs, power, with_enough_personas
 from benchmarks.inference.comparisons import NOISE, PLANNED, Design, differences, planned_power
 
 SIZE = Size(15, 3, 6, 5)
@@ -17,9 +17,13 @@ ONLY_PERSONAS = Noise(personas=1.0, wordings=0.0, both=0.0, runs=0.0)
 
 
 @pytest.mark.parametrize(
-    ("repetitions", "within"), [(200, 0.09), pytest.param(4000, 0.03, marks=pytest.mark.long)]
+    ("design", "repetitions", "within"),
+    [
+        *((design, 200, 0.09) for design in PLANNED[:4]),
+        (PLANNED[5], 80, 0.1),
+        *(pytest.param(design, 2000, 0.035, marks=pytest.mark.long) for design in PLANNED),
+    ],
 )
-@pytest.mark.parametrize("design", PLANNED)
 def test_what_is_planned_is_found_as_often_as_stated(design: Design, repetitions: int, within: float) -> None:
     _, stated, found = planned_power(np.random.default_rng(1), design, repetitions)
     assert isinstance(stated, float)
@@ -54,6 +58,13 @@ def test_all_sizes_together_take_a_second_of_cpu() -> None:
     for size in product([0], [3], (1, 3, 6, 12, 2), (1, 2, 5, 10, 20, 7)):
         with_enough_personas(NOISE._replace(levels=0.1), Size(*size), Population.PERSONAS, 0.3, 0.8)
     assert time.process_time() - began < 4, "it took 7 s with all patterns of 4,000 samples"
+
+
+def test_all_pairs_of_models_are_held_to_tukeys_range() -> None:
+    # Tables of the studentized range, many degrees of freedom: 3.314 of 3 means, 4.030 of 6; t is that over √2.
+    for models, ranged in ((3, 3.314), (6, 4.030)):
+        assert level_of_pairs(models) == pytest.approx(math.erfc(ranged / 2), rel=0.05)
+    assert level_of_pairs(2) == 0.05
 
 
 def test_levels_are_noise_to_the_signs_alone() -> None:
