@@ -248,7 +248,7 @@ def _services(settings: Settings) -> Services:
     queue = CeleryQueue(make_celery(server))
     board = MetricsBoard(redis, "api")
     operator, ring = load_operator_connections(settings), load_key_ring(settings)
-    book = ConnectionBook(engine, operator, settings.connection_guard, ring)
+    book = ConnectionBook(engine, operator, settings.for_all(settings.connection_guard), ring)
     pepper = settings.read_key_pepper()
     instrument, gym = load_atomic(), load_personagym()
     contexts = JobContexts(engine)
@@ -304,6 +304,7 @@ def _services(settings: Settings) -> Services:
         progress=RecentProgress(engine),
         holds=partial(read_holds, redis),
         metrics=MetricsReader(every_tenant, board, queue, board.process),
+        is_local=is_loopback(settings.host),
         webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),
         keyring=ApiKeyAuthenticator(every_tenant, pepper),

@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
+from app.domain.providers.addresses import is_loopback
 from app.domain.providers.reuse import KEPT_DAYS
 from app.domain.suggestion import nearest
 from app.guard.addresses import parse_networks
@@ -251,13 +252,17 @@ class Settings(BaseSettings):
 
     @property
     def connection_guard(self) -> Guard:
-        """Says where connections that were made over the API may lead."""
+        """Says where connections that somebody with an API key makes may lead."""
         return Guard(parse_networks(self.allowed_networks))
 
     @property
     def webhook_guard(self) -> Guard:
-        """Says where webhooks' messages may go."""
+        """Says where messages of webhooks that somebody with an API key makes may go."""
         return replace(self.connection_guard, hosts=self.allowed_webhook_hosts)
+
+    def for_all(self, guard: Guard) -> Guard:
+        """A guard for those without a key too: where the service listens on this machine only, they may name servers of it."""
+        return guard.with_loopback() if is_loopback(self.host) else guard
 
     @property
     def allowed_webhook_hosts(self) -> frozenset[str]:

@@ -186,7 +186,9 @@ class WorkerContext:
         vital = connect(
             url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases", pooler=pooler
         )
-        book = ConnectionBook(engine, connections, settings.connection_guard, load_key_ring(settings))
+        book = ConnectionBook(
+            engine, connections, settings.for_all(settings.connection_guard), load_key_ring(settings)
+        )
         gateway = Gateway(connections, settings.transport, book.fetch)
         batch_gateway = BatchGateway(connections, book.fetch)
 

@@ -53,7 +53,7 @@ async def run(settings: Settings) -> None:
     ring = load_key_ring(settings)
     await refuse_unusable_database(engine, settings)
     await _reseal(engine, ring)
-    sender = HttpWebhookSender(settings.webhook_guard)
+    sender = HttpWebhookSender(settings.for_all(settings.webhook_guard))
     async with (
         MetricsBoard(redis, "sweeper").showing(),
         removing(engine, settings.keep_days, settings.reply_days),

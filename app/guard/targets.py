@@ -6,7 +6,7 @@ import re
 import socket
 from collections.abc import Awaitable, Callable, Collection
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import NamedTuple
 
@@ -26,6 +26,8 @@ LONGEST_LABEL = 63
 LONGEST_NAME = 253
 PORTS = {"http": 80, "https": 443}
 PORTS_END = 2**16
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
 _ALLOWING = "the operator can allow it: ASSAY_ALLOWED_NETWORKS"
 _URL = re.compile(
@@ -83,6 +85,10 @@ class Guard:
     networks: tuple[IPNetwork, ...] = ()
     hosts: Collection[str] = frozenset()
     look_up: LookUp = _look_up
+
+    def with_loopback(self) -> "Guard":
+        """One that also lets through URLs that name this machine by its loopback address, not by a name that leads to it."""
+        return replace(self, hosts=frozenset({*self.hosts, *LOOPBACK_HOSTS}))
 
     def target(self, url: str) -> Target:
         """What a user's URL names, if requests may go there as far as can be told without looking anything up.

@@ -107,7 +107,9 @@ def test_no_answer_has_its_key(api: Service) -> None:
         ({"base_url": "ftp://example.com"}, "/base_url"),
         ({"base_url": "https://user:word@example.com/v1"}, "/base_url"),
         ({"base_url": "https://example.com/v1?key=1"}, "/base_url"),
-        ({"base_url": "https://127.0.0.1/v1"}, "/base_url"),
+        ({"base_url": "https://10.0.0.1/v1"}, "/base_url"),
+        ({"base_url": "http://127.0.0.2/v1"}, "/base_url"),
+        ({"base_url": "http://localhost.example.com/v1"}, "/base_url"),
         ({"base_url": "http://93.184.215.14/v1"}, "/base_url"),
         ({"api_key": ""}, "/api_key"),
         ({"api_key": "two\nlines"}, "/api_key"),
@@ -124,6 +126,15 @@ def test_what_is_wrong_is_named(api: Service, wrong: Json, pointer: str) -> None
     answer = api.http.request("POST", "/v1/connections", json=body(**wrong))
     assert answer.status_code == 422
     assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:11434"])
+def test_may_lead_to_this_machine_where_nobody_else_gets_in(api: Service, host: str) -> None:
+    url = f"http://{host}/v1"
+    made = api.http.request("POST", "/v1/connections", json=body(base_url=url))
+    assert (made.status_code, made.json()["base_url"]) == (201, url)
+    changed = api.http.request("PATCH", "/v1/connections/lab", json={"base_url": f"http://{host}/v2"})
+    assert changed.status_code == 200
 
 
 def test_one_of_base_models_never_gets_batches(api: Service) -> None:

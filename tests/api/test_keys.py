@@ -421,6 +421,17 @@ class TestLimits:
         assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, "/spending")
 
 
+class TestThisMachine:
+    def test_is_reached_by_nobody_with_a_key(self, service: Service, admin: dict[str, str]) -> None:
+        for path, wrong in (
+            ("/v1/connections", {"name": "lab", "kind": "openai", "base_url": "http://127.0.0.1:8000/v1"}),
+            ("/v1/webhooks", {"url": "http://localhost:8000/hook"}),
+        ):
+            refused = service.http.request("POST", path, json=wrong, headers=admin)
+            assert refused.status_code == 422
+            assert "ASSAY_ALLOWED_NETWORKS" in refused.json()["errors"][0]["message"]
+
+
 class TestStrangers:
     def test_without_keys_the_service_does_not_start_for_them(
         self, databases: Databases, template_database: str

@@ -5,6 +5,7 @@ import pytest
 from pydantic import SecretStr, ValidationError
 
 from app.bootstrap import load_key_ring, load_operator_connections
+from app.guard.targets import TargetRefusedError
 from app.settings import Settings, StartError, load_settings, variables
 
 SECRET = "half-a-pepper"
@@ -251,3 +252,29 @@ class TestTraces:
         monkeypatch.setenv(variable, value)
         with pytest.raises(StartError, match=variable):
             load_settings()
+
+
+class TestGuards:
+    @pytest.mark.parametrize(
+        ("host", "url", "is_let_through"),
+        [
+            ("127.0.0.1", "http://localhost:8000/v1", True),
+            ("::1", "http://[::1]:8000/v1", True),
+            ("127.0.0.1", "http://127.0.0.2:8000/v1", False),
+            ("127.0.0.1", "http://10.0.0.1/v1", False),
+            ("0.0.0.0", "http://localhost:8000/v1", False),
+            ("192.168.1.7", "http://127.0.0.1:8000/v1", False),
+        ],
+    )
+    def test_let_this_machine_be_named_only_where_nobody_else_reaches_the_service(
+        self, host: str, url: str, *, is_let_through: bool
+    ) -> None:
+        settings = load_settings(host=host)
+        for guard in (settings.connection_guard, settings.webhook_guard):
+            if is_let_through:
+                assert settings.for_all(guard).target(url)
+            else:
+                with pytest.raises(TargetRefusedError):
+                    settings.for_all(guard).target(url)
+            with pytest.raises(TargetRefusedError):
+                guard.target(url)

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http import HTTPStatus
-from typing import Annotated, cast
+from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, Path, Request
 from pydantic import AfterValidator
@@ -49,6 +49,7 @@ class Services:
         row_level_security: What restricts ``engine`` to one tenant at a time.
         every_tenant: The database as a whole, for what is about no tenant: the installation's figures.
         probe: For asking whether the database answers, and which tables it has.
+        is_local: Whether the service listens on this machine only.
         ready_workers: How many workers would work on a job now.
         states: What `/readyz` said last.
     """
@@ -72,6 +73,7 @@ class Services:
     figures: FigureDesk
     progress: RecentProgress
     metrics: MetricsReader
+    is_local: bool
     webhooks: WebhookDependencies
     keys: KeyDependencies
     keyring: ApiKeyAuthenticator
@@ -144,6 +146,19 @@ async def no_unknown_parameters(request: Request) -> None:
 ServicesDep = Annotated[Services, Depends(_services)]
 CallerDep = Annotated[Caller, Depends(_caller)]
 TenantDep = Annotated[str, Depends(_acting_tenant)]
+
+D = TypeVar("D", ConnectionDependencies, WebhookDependencies)
+
+
+def for_caller(deps: D, services: Services, caller: Caller) -> D:
+    """What making a connection or a webhook takes, for whoever asks.
+
+    Where the service listens on this machine only and nobody needs a key, whoever reaches it is on this machine, and may name
+    its servers. Behind a proxy that lets others in there are keys.
+    """
+    if not services.is_local or caller.holder is not None:
+        return deps
+    return replace(deps, guard=deps.guard.with_loopback())
 
 
 async def takes_a_stream(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from pydantic import AfterValidator
 
 from app.api.http.access import needs
-from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, for_caller, no_unknown_parameters
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS
 from app.api.http.path_ids import id_check
 from app.api.http.strict_json import StrictRoute
@@ -47,14 +47,15 @@ ConnectionName = Annotated[
 )
 @needs(Scope.ADMIN)
 async def create(
-    body: ConnectionIn, services: ServicesDep, tenant: TenantDep, response: Response
+    body: ConnectionIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep, response: Response
 ) -> KeptConnection:
     """Lets jobs name models of a provider as `name/model`, beside those of the operator's file.
 
     The key is kept encrypted, goes to the URL's scheme, host and port alone, and is in no answer. Workers know the
     connection at once. A name of the operator's is a 409.
     """
-    made = await create_connection(services.making_connections, tenant, body.values(), body.api_key)
+    deps = for_caller(services.making_connections, services, caller)
+    made = await create_connection(deps, tenant, body.values(), body.api_key)
     response.headers["Location"] = f"/v1/connections/{made.name}"
     return made
 
@@ -90,14 +91,19 @@ async def get(connection_name: ConnectionName, services: ServicesDep, tenant: Te
 )
 @needs(Scope.ADMIN)
 async def change(
-    connection_name: ConnectionName, body: ConnectionChangeIn, services: ServicesDep, tenant: TenantDep
+    connection_name: ConnectionName,
+    body: ConnectionChangeIn,
+    services: ServicesDep,
+    tenant: TenantDep,
+    caller: CallerDep,
 ) -> KeptConnection:
     """Changes what is named.
 
     Jobs under way keep URL, limits and prices as they were when they were submitted. A new key reaches them within
     seconds, unless the connection leads elsewhere by now: with another scheme, host or port the key has to be given anew.
     """
-    return await change_connection(services.making_connections, tenant, connection_name, body.changes())
+    deps = for_caller(services.making_connections, services, caller)
+    return await change_connection(deps, tenant, connection_name, body.changes())
 
 
 @router.delete(

@@ -9,7 +9,7 @@ from pydantic import AfterValidator
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, for_caller, no_unknown_parameters
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN
 from app.api.http.path_ids import id_check
 from app.api.http.strict_json import StrictRequest, StrictRoute
@@ -56,6 +56,7 @@ async def create(
     body: WebhookIn,
     services: ServicesDep,
     tenant: TenantDep,
+    caller: CallerDep,
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> NewWebhook:
@@ -67,7 +68,7 @@ async def create(
     the webhook off. No redirect is followed.
     """
     key = ClientKey.of(idempotency_key, await request.sent())
-    made = await create_webhook(services.webhooks, tenant, body, key)
+    made = await create_webhook(for_caller(services.webhooks, services, caller), tenant, body, key)
     response.headers["Location"] = f"/v1/webhooks/{made.id}"
     return made
 
@@ -95,10 +96,14 @@ async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -
 @router.patch("/{webhook_id}", operation_id="changeWebhook", responses=NOT_FOUND, summary="Change a webhook")
 @needs(Scope.ADMIN)
 async def change(
-    webhook_id: WebhookId, body: WebhookChangeIn, services: ServicesDep, tenant: TenantDep
+    webhook_id: WebhookId,
+    body: WebhookChangeIn,
+    services: ServicesDep,
+    tenant: TenantDep,
+    caller: CallerDep,
 ) -> Webhook:
     """Changes what is named; `/rotate-secret` changes the secret."""
-    return await change_webhook(services.webhooks, tenant, webhook_id, body)
+    return await change_webhook(for_caller(services.webhooks, services, caller), tenant, webhook_id, body)
 
 
 @router.delete(
