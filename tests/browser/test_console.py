@@ -333,7 +333,9 @@ class TestNewJob:
         for ticked in ("big-five, 15", "Interview with questionnaire", "Social media post"):
             page.get_by_role("checkbox", name=ticked).uncheck()
         page.get_by_text("Custom personas").click()
-        self.fill(page, ID="blunt", Description="a blunt critic", Traits="A low, N: high")
+        self.fill(page, ID="blunt", Description="a blunt critic")
+        page.get_by_label("agreeableness").first.select_option("low (disagreeable)")
+        page.get_by_label("emotional stability").first.select_option(value="N high")
         page.get_by_role("button", name="Estimate").click()
         plan = page.get_by_role("complementary", name="Estimate")
         # An essay for each of two traits, under each of six instructions.
