@@ -14,6 +14,7 @@ from jinja2 import Environment, Template
 from markupsafe import Markup
 
 from app.domain.judging.judged_response import JudgedResponse
+from app.domain.labels.human_agreement import HumanStudy
 from app.domain.results.baselines import Baselines
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
@@ -21,6 +22,7 @@ from app.reports.subprocess_file import made_apart
 from app.reports.views.cards import Card, make_card, worst_sentence
 from app.reports.views.coefficients import coefficients
 from app.reports.views.distributions import distributions
+from app.reports.views.human_study import study_tables
 from app.reports.views.in_words import InWords
 from app.reports.views.leaderboard import Leaderboard, leaderboards
 from app.reports.views.level_bounds import LevelBounds
@@ -75,6 +77,7 @@ class Material:
         among: The job's figures among published ones.
         calibrated: Each model's figures as people would give them; see :mod:`app.services.results.calibration`.
         error: What stopped the job, if anything did.
+        study: How far people agree with the judges.
     """
 
     results: str
@@ -83,6 +86,7 @@ class Material:
     among: Sequence[Leaderboard]
     calibrated: Sequence[Json]
     error: Json | None
+    study: HumanStudy | None
 
 
 async def html_report(
@@ -92,6 +96,7 @@ async def html_report(
     baselines: Baselines | None = None,
     calibrated: Sequence[Json] = (),
     error: Json | None = None,
+    study: HumanStudy | None = None,
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -102,6 +107,7 @@ async def html_report(
         baselines: All published figures, for the job's to stand among.
         calibrated: See :class:`Material`.
         error: See :class:`Material`.
+        study: See :class:`Material`.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
@@ -114,7 +120,7 @@ async def html_report(
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
     among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
-    material = Material(results, sample, distances, among, calibrated, error)
+    material = Material(results, sample, distances, among, calibrated, error, study)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, _page, found, material)
@@ -165,6 +171,7 @@ def _page(results: Results, material: Material) -> bytes:
         agreement=results.verdict_agreement,
         calibrated=material.calibrated,
         error=material.error,
+        study_tables=[] if material.study is None else study_tables(material.study),
         coefficients=coefficients(results),
         worst=worst_sentence(results, level_bounds),
         shown_ids={card.id for card in cards},

@@ -307,6 +307,10 @@ class TestAgreement:
         for group in self.read(service, gym)["among_annotators"]:
             assert group["alpha_ordinal"]["value"] == pytest.approx(1.0)
             assert group["annotators"] == 2
+        for path in (f"/jobs/{gym['id']}/labels", f"/v1/jobs/{gym['id']}/report?format=html"):
+            shown = service.get(path).text
+            assert "Agreement with people by model and task" in shown
+            assert "PersonaScore</bdi>" in shown
 
     def test_follows_every_new_answer(self, service: Service, gym: Json, graded: list[Json]) -> None:
         self.keep(service, *(self.said(each, "a", 3) for each in graded))

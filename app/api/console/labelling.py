@@ -19,6 +19,7 @@ from app.api.labels.routes import RoundId, draw_wanted
 from app.domain.keys.api_key import Scope
 from app.domain.labels.contract import LabellingRoundIn
 from app.domain.labels.rounds import MOST_THINGS, Allocation, LabellingKind
+from app.reports.views.human_study import study_tables
 from app.services.jobs.view import find_job
 from app.services.labels.annotation_session import NotAnAnswerError, read_session, record_answer
 from app.services.labels.check import ANNOTATOR
@@ -44,6 +45,7 @@ async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
             drawn.model_dump(mode="json") for drawn in await newest_rounds(services.engine, tenant, job_id)
         ],
         most=MOST_THINGS,
+        study_tables=study_tables(await services.results.read_study(job)),
         calibrated=await services.results.calibration.models(job),
     )
 

@@ -379,12 +379,20 @@ async def report(
         return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
     context = await services.contexts.get(tenant, job_id)
     document = await services.results.read(job)
-    calibrated = []
+    calibrated, study = [], None
     if format_ == "html":
         calibrated = await services.results.calibration.models(job)
+        study = await services.results.read_study(job)
     export = EXPORTS[format_]
     chunks: AsyncIterator[bytes] = export_report(
-        services.engine, job, context, document, format_=format_, level=level, calibrated=calibrated
+        services.engine,
+        job,
+        context,
+        document,
+        format_=format_,
+        level=level,
+        calibrated=calibrated,
+        study=study,
     )
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}

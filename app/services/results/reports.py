@@ -8,6 +8,7 @@ from typing import Any, Literal
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
+from app.domain.labels.human_agreement import HumanStudy
 from app.domain.results.contract import Results
 from app.services.job_context import JobContext
 from app.services.results.baselines import BaselineFilter, baselines
@@ -58,6 +59,7 @@ async def export_report(
     format_: ReportFormat,
     level: ReportLevel,
     calibrated: Sequence[Json] = (),
+    study: HumanStudy | None = None,
 ) -> AsyncIterator[bytes]:
     """A report, chunk by chunk.
 
@@ -69,11 +71,12 @@ async def export_report(
         format_: Which format.
         level: What a row is; for tables only.
         calibrated: Its figures as people would give them, for HTML.
+        study: How far people agree with its judges, for HTML.
     """
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        yield await _html(engine, job, context, results, calibrated)
+        yield await _html(engine, job, context, results, calibrated, study)
     else:
         # Imported when needed: pyarrow would double the API's start-up time and memory.
         from app.reports.exports import csv, files, jsonl, parquet  # noqa: PLC0415
@@ -93,7 +96,12 @@ async def export_report(
 
 
 async def _html(
-    engine: AsyncEngine, job: JobRow, context: JobContext, results: str, calibrated: Sequence[Json]
+    engine: AsyncEngine,
+    job: JobRow,
+    context: JobContext,
+    results: str,
+    calibrated: Sequence[Json],
+    study: HumanStudy | None,
 ) -> bytes:
     from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
 
@@ -101,4 +109,4 @@ async def _html(
     distances = await read_varying_cells(engine, job, context, found.cells)
     published = await asyncio.to_thread(baselines, BaselineFilter())
     responses = stream_all(engine, job, context)
-    return await html.html_report(results, responses, distances, published, calibrated, job.error)
+    return await html.html_report(results, responses, distances, published, calibrated, job.error, study)
