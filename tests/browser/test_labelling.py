@@ -96,6 +96,7 @@ class TestSentences:
         made = drawing.round("sentences", 0)
         begin(page, made["links"]["page"], "anna")
         expect(page.get_by_text("0 of 5 answered")).to_be_visible()
+        expect(page.get_by_text("People with an extroverted personality are")).to_be_visible()
         assert barriers(page) == []
         assert unreached(page) == []
         page.keyboard.press("4")
@@ -160,6 +161,7 @@ class TestPairs:
         begin(page, made["links"]["page"], "ben")
         assert barriers(page) == []
         expect(page.get_by_role("heading")).to_contain_text("Very extroverted")
+        expect(page.get_by_text("People with an extroverted personality are")).to_be_visible()
         count = made["n"]
         chosen = []
         for n in range(1, count + 1):

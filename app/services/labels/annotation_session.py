@@ -19,6 +19,7 @@ from app.domain.labels.rounds import LabellingKind, is_turned, order_for
 from app.domain.personagym.specification import question_item
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.providers.model import Stage
+from app.instruments.guidelines import guideline_for
 from app.services.errors import NotFoundError
 from app.services.job_context import JobContext, JobContexts
 from app.services.labels.rounds import Round, read_round
@@ -99,6 +100,7 @@ class SessionState:
     Attributes:
         kind: What is shown.
         dimension: What is asked about; ``None`` where responses are graded.
+        guideline: What people at the upper end of the dimension are like; ``None`` where nothing says so.
         count: How many things the person has answered or may answer.
         answered: How many of them the person has answered.
         last: The position of the last of them; ``None`` where there is none.
@@ -107,6 +109,7 @@ class SessionState:
 
     kind: LabellingKind
     dimension: Dimension | None
+    guideline: str | None
     count: int
     answered: int
     last: int | None
@@ -159,6 +162,7 @@ async def read_session(
     return SessionState(
         kind=LabellingKind(found.row.kind),
         dimension=found.dimension,
+        guideline=None if found.dimension is None else guideline_for(found.dimension),
         count=len(seen),
         answered=len(said),
         last=max(seen, default=None),
