@@ -169,6 +169,7 @@ def responses(
     suspicious: bool = False,
     people_against_judges: bool = False,
     min_gap: float | None = None,
+    arm: Literal["persona", "control"] = "persona",
     after: str | None = None,
     limit: int = 50,
 ) -> Call[ResponseList]:
@@ -184,6 +185,7 @@ def responses(
         suspicious: Only those with a verdict that their text may have swayed.
         people_against_judges: Only those that people scored ``min_gap`` or more points above or below the judges.
         min_gap: See there; 2 unless given.
+        arm: ``control`` for those without a persona.
         after: ``next_cursor`` of the page before.
         limit: How many, up to 500.
     """
@@ -195,6 +197,7 @@ def responses(
     }
     query = given(model=model, persona=persona, task=task, min_gap=min_gap, after=after, limit=limit)
     query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
+    query |= {} if arm == "persona" else {"arm": arm}
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)
 
 

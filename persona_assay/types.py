@@ -605,6 +605,30 @@ class CalibratedFigure(TypedDict):
     """Of models' ACC_atom: the judges' figure corrected by their sensitivity and specificity in each level, taken to be the same for all models."""
 
 
+class Gain(TypedDict):
+    """A figure with and without the persona, and the difference."""
+
+    with_persona: float | None
+    without: float | None
+    gain: Metric
+    """`with_persona` − `without`, with its intervals."""
+
+
+class CellGains(TypedDict):
+    """One cell of the results."""
+
+    acc_atom: Gain
+    """ACC_atom; without the persona the share of sentences on the persona's level."""
+    mean_toward_level: Gain
+    """MEAN, in points from the end of the scale that lies away from the persona's level; missing for a level in the middle."""
+    model: str
+    persona: str
+    task: str
+    dimension: str
+    level: str
+    simulated: bool
+
+
 class Coverage(TypedDict):
     """Which share of the planned verdicts (grades) the figures are of."""
 
@@ -1037,6 +1061,50 @@ class ConnectionList(TypedDict):
     """All configured connections."""
 
     data: list[ConnectionAnswer]
+
+
+class ControlCell(TypedDict):
+    """One model's answers in one task, without a persona, on one dimension."""
+
+    model: str
+    task: str
+    dimension: str
+    simulated: bool
+    runs: int
+    generation: ResponseStatuses
+    coverage: Coverage
+    units: UnitCounts
+    mean: Metric
+    """MEAN."""
+    acc_atom: dict[str, Metric]
+    """By level: the share of sentences on it, which is ACC_atom of a persona who had no effect."""
+
+
+class GainTotal(TypedDict):
+    """Unweighted means over the cells of one group that have the figure in both arms."""
+
+    acc_atom: Gain
+    """ACC_atom; without the persona the share of sentences on the persona's level."""
+    mean_toward_level: Gain
+    """MEAN, in points from the end of the scale that lies away from the persona's level; missing for a level in the middle."""
+    by: list[str]
+    model: str
+    task: NotRequired[str | None]
+    persona: NotRequired[str | None]
+    dimension: NotRequired[str | None]
+    level: NotRequired[str | None]
+    cells: int
+    simulated: bool
+
+
+class ControlArm(TypedDict):
+    """What the models are without a persona, and what the personas change."""
+
+    cells: list[ControlCell]
+    """model × task × dimension, without a persona."""
+    gains: list[CellGains]
+    """By cell of the results."""
+    totals: list[GainTotal]
 
 
 class Cost(TypedDict):
@@ -1746,6 +1814,8 @@ class JobIn(TypedDict):
     """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
     minimum_coverage: NotRequired[float]
     """The gate is inconclusive about a figure of a smaller share of what was planned."""
+    control: NotRequired[bool]
+    """Also ask each model the items of the atomic tasks without a persona, once for all personas, and report in `control` how far its figures with a persona lie above those without."""
     protocol: NotRequired[Literal["paper", "hardened"]]
     """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
     budget: NotRequired[BudgetIn | None]
@@ -1817,7 +1887,7 @@ class UnitVerdict(TypedDict):
     error: str | None
     """Why there is no reply; `null` where there is one. Untrusted text."""
     in_character: bool | None
-    """Whether the score lies in the persona's level."""
+    """Whether the score lies in the persona's level; `null` without a score or a persona."""
     group_size: int
     """Sentences that the judge was asked about in the same call; 1 where alone."""
     reused: ReplyOrigin | None
@@ -1873,7 +1943,7 @@ class JudgedResponse(TypedDict):
     """Stable over retries."""
     model: str
     persona: str
-    """Its id."""
+    """Its id; empty in the control arm, which has none."""
     levels: dict[str, str]
     """The persona's, by dimension on which this response is judged."""
     task: str
@@ -2443,6 +2513,14 @@ class PlanCost(TypedDict):
     unpriced_models: list[str]
 
 
+class PlanControl(TypedDict):
+    """What the control arm adds to a job; the plan's other figures include it."""
+
+    responses: int
+    calls: int
+    cost: PlanCost
+
+
 class PlanParameters(TypedDict):
     """What of a model's parameters is sent in one role."""
 
@@ -2475,6 +2553,8 @@ class Plan(TypedDict):
     """Whether judging is estimated; it is exact for existing texts."""
     stages: list[PlanStage]
     cost: PlanCost
+    control: NotRequired[PlanControl | None]
+    """`null` for a job without `control`."""
     shortest_seconds: float
     """Under the configured rate limits."""
     simulated: bool
@@ -2523,6 +2603,8 @@ class PlanIn(TypedDict):
     """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
     minimum_coverage: NotRequired[float]
     """The gate is inconclusive about a figure of a smaller share of what was planned."""
+    control: NotRequired[bool]
+    """Also ask each model the items of the atomic tasks without a persona, once for all personas, and report in `control` how far its figures with a persona lie above those without."""
     protocol: NotRequired[Literal["paper", "hardened"]]
     """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
     budget: NotRequired[BudgetIn | None]
@@ -2777,6 +2859,8 @@ class Results(TypedDict):
     """Of a job that judges several sentences a call: how far that agrees with one by one."""
     order_check: NotRequired[OrderCheckResult | None]
     """Of a job that asks for it: how far its judges depend on the order of their options."""
+    control: NotRequired[ControlArm | None]
+    """`null` for a job without `control`."""
     started_at: str | None
     computed_at: str
     usage: JobUsage

@@ -29,7 +29,8 @@ def write(
     """A response in character, with the true score of each of its sentences.
 
     Args:
-        conversation: The persona is read from its system text, the task from its last message.
+        conversation: The persona is read from its system text, the task from its last message. Without a persona, or if the model
+            is indifferent to it, it writes as itself.
         writer: The model's profile.
         bank: The sentences.
         draws: All chance in the response.
@@ -37,13 +38,14 @@ def write(
 
     Returns:
         A reply of whole sentences, joined by blanks. It ends at the last sentence that fits into `max_tokens`.
-        Its record has `persona` (level by dimension), `refusal` and `units`: [sentence, dimension or null, score].
+        Its record has `persona` (level by dimension, empty if it writes as itself), `refusal` and `units`: [sentence, dimension or null, score].
         To a PersonaGym question, `persona` is its description, each dimension is `CONSISTENCY`, and there are
         `question` and `grade`, the true grade of the whole answer.
     """
     prompt = conversation.prompt
     span = next((span for words, span in LENGTHS.items() if words in prompt), None)
-    persona = read_persona(conversation.system)
+    itself = writer.indifferent or not conversation.system.strip()
+    persona: Mapping[str, Level] = {} if itself else read_persona(conversation.system)
     record: dict[str, object] = {"persona": persona}
     if span is None:
         record = {"persona": describe_persona(conversation.system), "question": prompt}
@@ -89,7 +91,7 @@ class _Author:
 
     def __init__(self, persona: Mapping[str, Level], writer: Writer, bank: Bank, draws: Draws) -> None:
         self._persona = persona
-        self._dimensions = [dimension for dimension in DIMENSIONS if dimension in persona]
+        self._dimensions = [dimension for dimension in DIMENSIONS if not persona or dimension in persona]
         self._writer = writer
         self._bank = bank
         self._draws = draws
@@ -104,7 +106,7 @@ class _Author:
         return units
 
     def answer(self, count: int) -> list[Unit]:
-        aim = self._draws.weighted(self._writer.consistency)
+        aim = self._draws.weighted(self._writer.consistency if self._persona else FORGETFUL)
         return [self._consistent_sentence(aim, progress=index / count) for index in range(count)]
 
     def _consistent_sentence(self, aim: int, progress: float) -> Unit:
@@ -121,15 +123,16 @@ class _Author:
         if self._draws.unit() < self._writer.neutral:
             return self._word([(sentence,) for sentence in self._bank.neutral]), Truth(None, NOT_APPLICABLE)
         dimension = self._draws.pick(self._dimensions)
-        score = self._score(self._persona[dimension], progress)
+        score = self._score(self._persona.get(dimension), progress)
         return self._word(self._bank.trait[dimension, score]), Truth(dimension, score)
 
-    def _score(self, level: Level, progress: float) -> int:
+    def _score(self, level: Level | None, progress: float) -> int:
         chance = self._draws.unit()
         if chance < self._moodiness:
             return self._mood
-        drifted = self._draws.unit() < self._writer.drift * progress
-        return SCORES[self._draws.weighted(ASSISTANT if drifted else self._writer.scores[level])]
+        if level is None or self._draws.unit() < self._writer.drift * progress:
+            return SCORES[self._draws.weighted(ASSISTANT)]
+        return SCORES[self._draws.weighted(self._writer.scores[level])]
 
     def _word(self, thoughts: Sequence[Sequence[str]]) -> str:
         # A response repeats a thought only when it has had all of them.

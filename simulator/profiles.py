@@ -6,6 +6,7 @@
 | sim-drifting         | leaves its persona         | exactly                                 | cleanly                  |
 | sim-erratic          | differently in every run   | exactly                                 | cleanly                  |
 | sim-refusing         | declines 35 % of the time  | exactly                                 | cleanly                  |
+| sim-indifferent      | as itself, whoever it is   | exactly                                 | cleanly                  |
 | sim-judge            | closely                    | exactly                                 | cleanly                  |
 | sim-judge-lenient    | closely                    | every grade one higher, at most 5       | cleanly                  |
 | sim-judge-harsh      | closely                    | every grade one lower, at least 1       | cleanly                  |
@@ -57,6 +58,8 @@ class Writer:
         wobble: Each response draws one score and one share in [0, wobble]; that share of its sentences has that
             score. It does not concern answers to PersonaGym questions.
         refusal: Probability of declining the role altogether, in [0, 1].
+        indifferent: Whether it writes as without a persona: by `ASSISTANT` on all dimensions, and to PersonaGym's questions by
+            `FORGETFUL`.
     """
 
     scores: Mapping[Level, Weights]
@@ -65,6 +68,7 @@ class Writer:
     drift: float = 0.0
     wobble: float = 0.0
     refusal: float = 0.0
+    indifferent: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class Model:
 
 
 ASSISTANT: Weights = (0.0, 0.03, 0.12, 0.40, 0.45)
-"""The weights of scores 1 to 5 of a model that has forgotten its persona and is its agreeable self."""
+"""The weights of scores 1 to 5 of a model that has forgotten its persona, or has none, and is its agreeable self."""
 
 FORGETFUL: Weights = (0.35, 0.35, 0.25, 0.05, 0.0)
 """How consistent with its persona the sentences of a model are that has forgotten it."""
@@ -179,12 +183,16 @@ _REFUSING = Writer(
     wobble=0.10,
     refusal=0.35,
 )
+_INDIFFERENT = Writer(
+    scores=_FAITHFUL.scores, consistency=FORGETFUL, neutral=0.10, wobble=0.10, indifferent=True
+)
 
 MODELS: Mapping[str, Model] = {
     "sim-faithful": Model(_FAITHFUL),
     "sim-drifting": Model(_DRIFTING),
     "sim-erratic": Model(_ERRATIC),
     "sim-refusing": Model(_REFUSING),
+    "sim-indifferent": Model(_INDIFFERENT),
     "sim-judge": Model(_FAITHFUL),
     "sim-judge-lenient": Model(_FAITHFUL, Judge(bias=1)),
     "sim-judge-harsh": Model(_FAITHFUL, Judge(bias=-1)),

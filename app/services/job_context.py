@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import jobs
 from app.domain.instruments.dimension import Dimension
-from app.domain.jobs.plan import Cell, cells_of
+from app.domain.jobs.plan import Cell, cells_of, control_cells_of
 from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.specification import GymSpec
 from app.instruments.labels import labelled
@@ -33,11 +33,24 @@ def decode_spec(encoded: dict[str, Any]) -> JobSpec:
 
 @dataclass(frozen=True, slots=True)
 class JobContext:
-    """A job's specification and its cells, and the trace that its shards go on with."""
+    """A job's specification and its cells, and the trace that its shards go on with.
+
+    Attributes:
+        spec: The specification.
+        cells: The cells of its personas, which all figures are made of but for those of ``control``.
+        traceparent: The trace.
+        control: The cells of the control arm, numbered after these.
+    """
 
     spec: JobSpec
     cells: tuple[Cell, ...]
     traceparent: str | None = None
+    control: tuple[Cell, ...] = ()
+
+    def cell(self, ordinal: int) -> Cell:
+        """A cell of either arm."""
+        own = len(self.cells)
+        return self.cells[ordinal] if ordinal < own else self.control[ordinal - own]
 
     @property
     def dimensions(self) -> Sequence[Dimension]:
@@ -79,7 +92,9 @@ class JobContexts:
             raise LookupError(job_id)
         encoded, traceparent = found
         spec = decode_spec(encoded)
-        self._known[name] = context = JobContext(spec, cells_of(spec), traceparent)
+        cells = cells_of(spec)
+        context = JobContext(spec, cells, traceparent, control_cells_of(spec, len(cells)))
+        self._known[name] = context
         while len(self._known) > REMEMBERED_JOBS:
             self._known.popitem(last=False)
         return context

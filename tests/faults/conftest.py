@@ -33,8 +33,9 @@ JOB: Json = {
     "judges": ["simulated/sim-judge"],
     "instructions": [1, 2, 5],
     "iterations": 3,
+    "control": True,
 }
-"""108 texts and about 1,700 verdicts in 12 cells."""
+"""162 texts and about 2,600 verdicts in 12 cells and four of the control arm."""
 
 
 @dataclass(frozen=True)

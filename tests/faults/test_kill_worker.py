@@ -34,7 +34,7 @@ def recorded(world: FaultyWorld, job_id: str) -> set[str]:
 
 
 def assert_same(found: Json, undisturbed: Undisturbed) -> None:
-    for part in ("completeness", "cells", "totals", "judges"):
+    for part in ("completeness", "cells", "totals", "judges", "control"):
         assert found[part] == undisturbed.results[part], part
 
 

@@ -39,7 +39,7 @@ from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job, show_job, view_job
 from app.services.results.gate import gate_of
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
-from app.services.results.responses import APART, ResponseFilter, read_page
+from app.services.results.responses import APART, Arm, ResponseFilter, read_page
 from app.services.results.run_distances import CellChoice, read_run_distances
 
 router = APIRouter(
@@ -320,6 +320,9 @@ async def responses(
     min_gap: Annotated[
         float | None, Query(gt=0, le=10_000, description=f"Of `people_against_judges`; {APART} unless given.")
     ] = None,
+    arm: Annotated[
+        Arm, Query(description="`control` for those without a persona, of a job with `control`.")
+    ] = "persona",
     after: After = None,
     limit: PageLimit = 50,
 ) -> Response:
@@ -333,7 +336,7 @@ async def responses(
     if min_gap is not None and not people_against_judges:
         raise wrong_field("/min_gap", "is for people_against_judges=true")
     gap = (min_gap or APART) if people_against_judges else None
-    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious, gap)
+    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious, gap, arm)
     position = None if after is None else cursors.position(after)
     page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
     cursor = None if following is None else cursors.encoded(list(following))

@@ -232,6 +232,14 @@ class Detection(Answer):
     noise: list[NoiseOfDifferences]
 
 
+class PlanControl(Answer):
+    """What the control arm adds to a job; the plan's other figures include it."""
+
+    responses: int
+    calls: int
+    cost: PlanCost
+
+
 class Plan(Answer):
     """What a job would take."""
 
@@ -247,6 +255,7 @@ class Plan(Answer):
     estimated: bool = Field(description="Whether judging is estimated; it is exact for existing texts.")
     stages: list[PlanStage]
     cost: PlanCost
+    control: PlanControl | None = Field(None, description="`null` for a job without `control`.")
     shortest_seconds: float = Field(description="Under the configured rate limits.")
     simulated: bool
     model_table: str | None = Field(

@@ -1,7 +1,7 @@
 """From a job's specification to cells, runs, items and shards, and what they will take."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from app.domain.instruments.dimension import Dimension
@@ -25,9 +25,15 @@ CALLS_PER_SHARD = 600
 """Planned calls of a shard: enough that claiming costs nothing per call, few enough that losing a worker is cheap."""
 
 
+NOBODY = Persona("", "")
+"""Whom a model plays in the control arm; no persona of a job has this id."""
+
+
 @dataclass(frozen=True, slots=True)
 class Cell:
     """All runs of one model × persona × task. Each of the persona's traits becomes a cell of the results.
+
+    In the control arm all runs of one model × task, asked without a persona and judged on every dimension of the job.
 
     Attributes:
         ordinal: Position among the job's cells, from 0.
@@ -37,6 +43,7 @@ class Cell:
         task: The task.
         dimensions: The dimensions of the persona's traits, in the traits' order.
         runs: How often each item is asked; 0 for existing texts.
+        control: Whether it belongs to the control arm; its persona is then :data:`NOBODY`.
     """
 
     ordinal: int
@@ -46,6 +53,7 @@ class Cell:
     task: AtomicTask | GymTaskSpec
     dimensions: tuple[Dimension, ...]
     runs: int
+    control: bool = field(default=False, kw_only=True)
 
     def traits_of(self, item: Item) -> Iterator[tuple[int, Dimension]]:
         """The traits (by index) on which the item's responses are judged, with their dimensions."""
@@ -102,13 +110,14 @@ def count_calls(spec: JobSpec) -> int:
     """
     by_id = {dimension.id: dimension for dimension in spec.dimensions}
     calls, judges = 0.0, len(spec.judges)
-    for persona in spec.personas:
-        dimensions = tuple(by_id[trait.dimension] for trait in persona.traits)
+    asked = [tuple(by_id[trait.dimension] for trait in persona.traits) for persona in spec.personas]
+    for dimensions in [*asked, spec.dimensions] if spec.control else asked:
         for task in spec.tasks if dimensions else ():
             items = item_count(task, dimensions)
             sentences = calls_for(task.expected_units, spec.grouping)
             calls += spec.runs * (items + judged_count(task, dimensions) * judges * sentences)
-        if spec.gym is not None:
+    if spec.gym is not None:
+        for persona in spec.personas:
             calls += sum(_gym_calls(spec, spec.gym, persona, task) for task in spec.gym.tasks)
     return round(len(spec.models) * calls)
 
@@ -121,7 +130,7 @@ def _gym_calls(spec: JobSpec, gym: GymSpec, persona: Persona, task: GymTaskSpec)
 
 
 def cells_of(spec: JobSpec) -> tuple[Cell, ...]:
-    """Every cell of a job, in the order persona, task, model, so that models progress side by side."""
+    """Every cell of a job but for its control arm, in the order persona, task, model, so that models progress side by side."""
     cells: list[Cell] = []
     for person, persona in enumerate(spec.personas):
         for task in spec.tasks if persona.traits else ():
@@ -130,6 +139,28 @@ def cells_of(spec: JobSpec) -> tuple[Cell, ...]:
             for gym_task in spec.gym.tasks:
                 cells += _gym_cells(spec, spec.gym, len(cells), person, gym_task)
     return tuple(cells)
+
+
+def control_cells_of(spec: JobSpec, first: int) -> tuple[Cell, ...]:
+    """The cells of a job's control arm, numbered from ``first`` on; none for a job without one."""
+    found: list[Cell] = []
+    for task in spec.tasks if spec.control else ():
+        items = items_for(task, spec.dimensions)
+        found += [
+            AtomicCell(
+                first + len(found) + model,
+                model,
+                -1,
+                NOBODY,
+                task,
+                spec.dimensions,
+                spec.runs,
+                items,
+                control=True,
+            )
+            for model in range(len(spec.models))
+        ]
+    return tuple(found)
 
 
 def _atomic_cells(spec: JobSpec, first: int, person: int, task: AtomicTask) -> list[AtomicCell]:
@@ -217,7 +248,13 @@ def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
     of_a_model = _generation_estimate(spec, spec.models[0], of_first)
     generation = [replace(of_a_model, model=model) for model in spec.models]
     responses = [
-        (cell, item, float(spec.runs * len(spec.models)), cell.task.expected_units, None)
+        (
+            cell,
+            item,
+            float(spec.runs * len(spec.models)),
+            cell.task.expected_units,
+            0.0 if cell.control else None,  # checks are of sentences written as a persona
+        )
         for cell in of_first
         for item in cell.items
     ]
@@ -258,9 +295,7 @@ def _checked(spec: JobSpec, cell: int, run: int, item: int, sentences: int) -> f
 def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell]) -> StageEstimate:
     calls = sum(len(cell.items) for cell in cells) * spec.runs
     characters = sum(
-        spec.iterations
-        * len(cell.items)
-        * sum(len(system_prompt(i, cell.persona)) for i in spec.instructions)
+        spec.iterations * len(cell.items) * _instruction_characters(spec, cell)
         + spec.runs * sum(len(user_prompt(cell.task, item)) for item in cell.items)
         for cell in cells
     )
@@ -268,6 +303,10 @@ def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell
     return StageEstimate(
         Stage.GENERATION, model, calls, Usage(round(characters / CHARACTERS_PER_TOKEN), output)
     )
+
+
+def _instruction_characters(spec: JobSpec, cell: AtomicCell) -> int:
+    return 0 if cell.control else sum(len(system_prompt(i, cell.persona)) for i in spec.instructions)
 
 
 def _judging_estimate(

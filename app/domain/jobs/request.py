@@ -464,6 +464,11 @@ class JobIn(Body):
         le=1,
         description="The gate is inconclusive about a figure of a smaller share of what was planned.",
     )
+    control: bool = Field(
+        False,
+        description="Also ask each model the items of the atomic tasks without a persona, once for all personas, and report in"
+        " `control` how far its figures with a persona lie above those without.",
+    )
     protocol: Literal["paper", "hardened"] = Field(
         "paper",
         description="`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is"

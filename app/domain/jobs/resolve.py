@@ -18,7 +18,7 @@ from app.domain.jobs.personagym_resolve import (
     options_given,
     resolve_gym,
 )
-from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, count_calls
+from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, control_cells_of, count_calls
 from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
@@ -51,7 +51,7 @@ MAX_WRITERS = 50
 
 @dataclass(frozen=True, slots=True)
 class Resolution:
-    """A specification with its cells, with where each existing text belongs, and with what else exists already."""
+    """A specification with its cells, the control arm's at the end, with where each existing text belongs, and with what else exists already."""
 
     spec: JobSpec
     cells: tuple[Cell, ...]
@@ -131,6 +131,7 @@ class _Resolver:
         )
         hardening = self.catalog.hardened if self.request.protocol == "hardened" else None
         self.errors += key_problems(hardening, judges)
+        self._check_control(tasks)
         self.errors += reuse_problems(self.request.wanted_reuse, judges, provided=provided)
         self._raise_if_wrong()
 
@@ -151,6 +152,7 @@ class _Resolver:
             execution=Execution(self.request.execution),
             hardening=hardening,
             order_check=order_check,
+            control=self.request.control,
         )
         check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:
@@ -162,6 +164,7 @@ class _Resolver:
         cells = cells_of(spec)
         placed = self._place_responses(spec, cells)
         self._raise_if_wrong()
+        cells += control_cells_of(spec, len(cells))
         return Resolution(spec, cells, placed, () if gym is None else gym.given)
 
     def _fail(self, pointer: str, message: str) -> None:
@@ -174,6 +177,14 @@ class _Resolver:
     def _raise_if_wrong(self) -> None:
         if self.errors:
             raise InvalidJobError(self.errors)
+
+    def _check_control(self, tasks: list[AtomicTask]) -> None:
+        if self.request.control and self.request.responses is not None:
+            self._fail(
+                "/control", "is only for models that the job asks: leave it out, or leave out responses"
+            )
+        elif self.request.control and not tasks:
+            self._fail("/control", "is only for the atomic tasks, and the job has none")
 
     def _choose_versions(self) -> None:
         """Has the catalog's instruments name the versions that the request chose, with which the specification freezes them."""

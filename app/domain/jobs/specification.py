@@ -57,6 +57,7 @@ class JobSpec:
         hardening: How judges are told what of their prompts is data; ``None`` for the papers' prompts as they are.
         order_check: Which sentences are judged again with the options in other orders, if any are.
         execution: How its calls are made; what prepares personas is always called directly.
+        control: Whether the models are also asked the atomic tasks' items without a persona.
     """
 
     personas: tuple[Persona, ...]
@@ -76,6 +77,7 @@ class JobSpec:
     execution: Execution = Execution.DIRECT
     hardening: Hardening | None = None
     order_check: OrderCheck | None = None
+    control: bool = False
 
     @property
     def runs(self) -> int:

@@ -61,7 +61,12 @@ class UnitVerdict:
         str | None,
         Field(description="Why there is no reply; `null` where there is one. Untrusted text."),
     ]
-    in_character: Annotated[bool | None, Field(description="Whether the score lies in the persona's level.")]
+    in_character: Annotated[
+        bool | None,
+        Field(
+            description="Whether the score lies in the persona's level; `null` without a score or a persona."
+        ),
+    ]
     group_size: Annotated[
         int, Field(description="Sentences that the judge was asked about in the same call; 1 where alone.")
     ]
@@ -145,7 +150,7 @@ class JudgedResponse:
 
     id: Annotated[str, Field(description="Stable over retries.")]
     model: str
-    persona: Annotated[str, Field(description="Its id.")]
+    persona: Annotated[str, Field(description="Its id; empty in the control arm, which has none.")]
     levels: Annotated[
         dict[str, str], Field(description="The persona's, by dimension on which this response is judged.")
     ]

@@ -30,6 +30,7 @@ from app.domain.personagym.agreement import GradeAgreement
 from app.domain.personagym.diversity import Diversity
 from app.domain.personagym.scores import PersonaResult
 from app.domain.providers.usage import Cost, FailedCalls, JobUsage, ReuseAnswer
+from app.domain.results.control import ControlArm
 from app.domain.results.coverage import COMPOSITE, GRADES, VERDICTS, Coverage
 from app.domain.results.grouping_check import JudgingCheck
 from app.domain.results.missing import Corrected
@@ -485,6 +486,7 @@ class Results(BaseModel):
         None,
         description="Of a job that asks for it: how far its judges depend on the order of their options.",
     )
+    control: ControlArm | None = Field(None, description="`null` for a job without `control`.")
     started_at: datetime | None
     computed_at: datetime
     usage: JobUsage

@@ -169,6 +169,18 @@ def crossed(personas: Error, wordings: Error, both: Error) -> Error:
     return Error(whole, max(1.0, whole**2 / parts), clusters)
 
 
+def plus(one: Error | str, other: Error | str) -> Error | str:
+    """The sampling variance of a difference of independent figures, by Welch and Satterthwaite; or why one's is not known."""
+    parts = _known(one, other)
+    if isinstance(parts, str):
+        return parts
+    whole = sum(part.variance for part in parts)
+    clusters = min(part.clusters for part in parts)
+    if whole < _NO_SPREAD:
+        return Error(whole, sum(part.degrees for part in parts), clusters)
+    return Error(whole, whole**2 / sum(part.variance**2 / part.degrees for part in parts), clusters)
+
+
 def interval(
     value: float, found: Error | str, bounds: tuple[float, float], shape: Shape = Shape.PLAIN
 ) -> Interval:

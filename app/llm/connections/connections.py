@@ -26,7 +26,7 @@ from app.telemetry.redaction import traces_of
 SIMULATED = "simulated"
 SIMULATED_ANTHROPIC = "simulated-anthropic"
 SIMULATED_MODELS = (
-    *("sim-faithful", "sim-drifting", "sim-erratic", "sim-refusing"),
+    *("sim-faithful", "sim-drifting", "sim-erratic", "sim-refusing", "sim-indifferent"),
     *("sim-judge", "sim-judge-lenient", "sim-judge-harsh", "sim-judge-noisy", "sim-judge-gullible"),
     *("sim-reasoner", "sim-reasoner-sloppy"),
 )

@@ -52,16 +52,22 @@ class AtomicResponses(GroupedResponses):
     def _model(self) -> Model:
         return self.spec.models[self.cell.model]
 
-    def _prompts(self, run: int, item: Item) -> tuple[str, str]:
-        instruction = self.spec.instructions[self._instruction(run)]
-        return system_prompt(instruction, self.cell.persona), user_prompt(self.atomic.task, item)
+    def _prompts(self, run: int, item: Item) -> tuple[str | None, str]:
+        instruction = self._instruction(run)
+        asked = user_prompt(self.atomic.task, item)
+        if instruction is None:
+            return None, asked
+        return system_prompt(self.spec.instructions[instruction], self.cell.persona), asked
 
-    def _instruction(self, run: int) -> int:
-        return self.spec.instruction_of(run)
+    def _instruction(self, run: int) -> int | None:
+        return None if self.cell.control else self.spec.instruction_of(run)
 
     def _repetition(self, run: int) -> tuple[str | int, ...]:
+        instruction = self._instruction(run)
+        if instruction is None:
+            return (run,)
         # The instruction by its words: jobs with others beside it have it in another place.
-        return self.spec.instructions[self._instruction(run)], run % self.spec.iterations
+        return self.spec.instructions[instruction], run % self.spec.iterations
 
     def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
         return scoring_prompt(self.atomic.task, dimension, item, sentence)

@@ -42,8 +42,13 @@ class CheckedResponses(Responses):
                 self.second = frozenset(await stored_rows.stored_second_verdicts(connection, self.claim))
         return await super()._read_stored()
 
+    @property
+    def _order_check(self) -> order_check.OrderCheck | None:
+        """The check, which is of sentences written as a persona."""
+        return None if self.cell.control else self.spec.order_check
+
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
-        due, check = super()._verdicts_due(run, item, status, units), self.spec.order_check
+        due, check = super()._verdicts_due(run, item, status, units), self._order_check
         if check is None or status != "answered":
             return due
         again = len(ORDERS) * check.drawn(self.claim.cell, run, item.index, units)
@@ -59,7 +64,7 @@ class CheckedResponses(Responses):
     def _judgements(
         self, response: ResponseRow, item: Item, units: Sequence[Unit], missing: Sequence[Missing]
     ) -> list[Coroutine[Any, Any, None]]:
-        work, check = super()._judgements(response, item, units, missing), self.spec.order_check
+        work, check = super()._judgements(response, item, units, missing), self._order_check
         if check is None:
             return work
         place = self.claim.cell, response.run, response.item

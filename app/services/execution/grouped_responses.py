@@ -61,7 +61,7 @@ class GroupedResponses(CheckedResponses):
         return 2 * due if status == "answered" and self._is_checked(run, item.index, units) else due
 
     def _is_checked(self, run: int, item: int, units: int) -> bool:
-        grouping = self.spec.grouping
+        grouping = None if self.cell.control else self.spec.grouping
         return grouping is not None and grouping.checks(self.claim.cell, run, item, units)
 
     def _judgements(

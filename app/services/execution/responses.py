@@ -87,12 +87,12 @@ class Responses(ABC):
         """Who writes."""
 
     @abstractmethod
-    def _prompts(self, run: int, item: Item) -> tuple[str, str]:
-        """System and user prompt of a response."""
+    def _prompts(self, run: int, item: Item) -> tuple[str | None, str]:
+        """System prompt, if there is one, and user prompt of a response."""
 
     @abstractmethod
-    def _instruction(self, run: int) -> int:
-        """Index of the persona instruction of a run."""
+    def _instruction(self, run: int) -> int | None:
+        """Index of the persona instruction of a run; ``None`` without a persona."""
 
     @abstractmethod
     def _repetition(self, run: int) -> tuple[str | int, ...]:

@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
-from app.domain.jobs.contract import Plan, PlanCost, PlanParameters, PlanStage
+from app.domain.jobs.contract import Plan, PlanControl, PlanCost, PlanParameters, PlanStage
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
+from app.domain.jobs.plan import Cell, responses_per_run
+from app.domain.jobs.plan import estimate as estimate_atomic
 from app.domain.jobs.request import BudgetIn, DetectIn, JobIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stage_estimate import StageEstimate
@@ -121,7 +123,7 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
     spec, cells = prepared.resolution.spec, prepared.resolution.cells
     estimates = [e for e in prepared.estimates if e.calls]
     plan = Plan(
-        cells=sum(len(cell.dimensions) for cell in cells),
+        cells=sum(len(cell.dimensions) for cell in cells if not cell.control),
         persona_scores=len(spec.personas) * len(spec.models) if spec.gym is not None else 0,
         runs_per_cell=spec.runs or None,
         responses=prepared.planned_responses,
@@ -130,6 +132,7 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
         estimated=not spec.provided,
         stages=[_stage(deps, e, spec) for e in estimates],
         cost=_cost(deps, estimates, spec),
+        control=_control(deps, spec, cells) if spec.control else None,
         shortest_seconds=round(
             max((_seconds(deps, e) for e in estimates if not _batched(e, spec)), default=0.0), 1
         ),
@@ -142,6 +145,16 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
         warnings=_warnings(deps, prepared, wanted.budget),
     )
     return plan, prepared
+
+
+def _control(deps: PlanDependencies, spec: JobSpec, cells: Sequence[Cell]) -> PlanControl:
+    own = [cell for cell in cells if cell.control]
+    estimates = estimate_atomic(spec, own)
+    return PlanControl(
+        responses=sum(cell.runs * responses_per_run(cell) for cell in own),
+        calls=sum(each.calls for each in estimates),
+        cost=_cost(deps, estimates, spec),
+    )
 
 
 def _stage(deps: PlanDependencies, estimate: StageEstimate, spec: JobSpec) -> PlanStage:

@@ -295,11 +295,11 @@ def _provided_status(rules: Rules, thoughts: str | None, answer: str) -> tuple[s
 
 
 def _judged_positions(cells: Sequence[Cell]) -> Iterator[Position]:
-    """The responses whose sentences will be judged, as far as is known."""
+    """The personas' responses whose sentences will be judged, as far as is known."""
     return (
         (cell.ordinal, run, item)
         for cell in cells
-        if cell.dimensions
+        if cell.dimensions and not cell.control
         for run in range(cell.runs)
         for item in range(responses_per_run(cell))
     )

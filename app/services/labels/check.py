@@ -95,7 +95,12 @@ def _cell(place: Place, context: JobContext, known: Known, at: str, prefix: str)
         raise AnnotationError(
             f"{at}/{prefix}unit", f"the response has {found.units} sentences, counted from 0"
         )
-    return context.cells[place.cell]
+    cell = context.cell(place.cell)
+    if cell.control:
+        raise AnnotationError(
+            f"{at}/{prefix}response", "belongs to the control arm, which people do not judge"
+        )
+    return cell
 
 
 def dimensions_of(cell: Cell, item: int) -> tuple[str, ...]:

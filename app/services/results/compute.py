@@ -30,7 +30,7 @@ from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_r
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.order_check import order_of
 from app.domain.judging.verdict import Verdict, VerdictStatus
-from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
+from app.domain.metrics.scores import CellScores
 from app.domain.personagym.scores import Grade, GymResponses, GymTally, PersonaResult
 from app.domain.results import contract
 from app.domain.results.contract import (
@@ -47,11 +47,13 @@ from app.domain.results.grouping_check import CheckedSentence, CheckedSentences,
 from app.domain.results.order_check import Reading, Readings
 from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
-from app.domain.results.results import MeasuredCell, ResponseStatuses
+from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import summarize, totals
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
 from app.services.jobs.view import cost_of, failures_of, reuse_of, usage_of
+from app.services.results.cell_rows import cell_scores, response_statuses
+from app.services.results.control_arm import ControlRows, control_arm
 from app.services.results.judge_agreement import judge_agreement
 from app.services.results.manifest import manifest
 from app.services.results.missing import corrected, judged_cell, responses_per_run_on
@@ -94,13 +96,16 @@ class JobRows:
     unjudged: dict[int, list[UnjudgedResponse]] = field(default_factory=dict)
     readings: Readings = field(default_factory=Readings)
     worst: WorstSentence | None = None
+    control: Scores = field(default_factory=dict)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
     """Reads everything that a job's results are computed from."""
     grouped: Scores = defaultdict(list)
+    control: Scores = defaultdict(list)
     async for row in result_queries.scores(connection, job.tenant, job.id):
-        grouped[row.cell, row.trait, row.judge].append(row)
+        of_arm = grouped if row.cell < len(context.cells) else control
+        of_arm[row.cell, row.trait, row.judge].append(row)
     counts, _ = await progress.counts(connection, job.tenant, job.id)
     several = context.spec.grouping is not None
     wanted = context.spec.reuse.wanted
@@ -129,6 +134,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         ),
         await _readings(connection, job, context),
         await worst_sentence(connection, job, context, grouped),
+        control,
     )
 
 
@@ -256,6 +262,11 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
+        **(
+            {"control": control_arm(context, cells, ControlRows(rows.control, rows.tallies, rows.unjudged))}
+            if spec.control
+            else {}
+        ),
         started_at=job.started_at,
         computed_at=datetime.now(UTC),
         usage=usage_of(rows.usage),
@@ -395,7 +406,7 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> Measur
         varied=estimate.varied,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
-        statuses=_statuses(tally, _planned(cell, rows)),
+        statuses=response_statuses(tally, _planned(cell, rows)),
         corrected=corrected(*_missing(spec, cell, trait, rows), estimate, _wordings(spec, cell, by_judge)),
     )
 
@@ -463,49 +474,4 @@ def _gym_tally(spec: JobSpec, cell: GymCell, rows: JobRows) -> GymTally:
             filtered=tally.filtered,
             no_answer=tally.no_answer,
         ),
-    )
-
-
-def _statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
-    if tally is None:
-        return ResponseStatuses.of(planned=planned)
-    return ResponseStatuses.of(
-        planned=planned or tally.answered + tally.refused + tally.no_answer,
-        answered=tally.answered,
-        refused=tally.refused,
-        filtered=tally.filtered,
-        no_answer=tally.no_answer,
-        failed=tally.failed,
-        empty=tally.empty,
-        truncated=tally.truncated,
-        refused_units=tally.refused_units,
-    )
-
-
-def cell_scores(cell: Cell, trait: int, rows: list[ScoreRow]) -> CellScores:
-    """One judge's scores of one cell and trait, from its rows in any order."""
-    scale = cell.dimensions[trait].scale
-    histograms = np.zeros((len(rows), scale.size), dtype=np.int64)
-    for n, row in enumerate(rows):
-        if row.scores:
-            histograms[n] = np.bincount(np.asarray(row.scores) - scale.minimum, minlength=scale.size)
-    instructions = np.asarray(
-        [UNKNOWN_INSTRUCTION if r.instruction is None else r.instruction for r in rows], dtype=np.int64
-    )
-    runs = np.asarray([r.run for r in rows], dtype=np.int64)
-    # Sums of fractions depend on their order in the last digits; the rows come in any.
-    order = np.lexsort((*histograms.T, runs))
-    return CellScores(
-        scale=scale,
-        level=scale.levels.index(cell.persona.traits[trait].level),
-        runs=runs[order],
-        instructions=instructions[order],
-        histograms=histograms[order],
-        excluded={
-            VerdictStatus.NOT_APPLICABLE: sum(r.not_applicable for r in rows),
-            VerdictStatus.REFUSED: sum(r.refused for r in rows),
-            VerdictStatus.UNPARSED: sum(r.unparsed for r in rows),
-            VerdictStatus.FAILED: sum(r.failed for r in rows),
-            VerdictStatus.FILTERED: sum(r.filtered for r in rows),
-        },
     )

@@ -18,7 +18,8 @@ from app.domain.personagym.scores import SCORES, Grade, question_scores
 from app.domain.personagym.specification import question_item
 from app.domain.results.comparison import METRICS, TASK_SCORE, Figure, Place, sentences_of
 from app.services.job_context import JobContext
-from app.services.results.compute import cell_scores, read_grades
+from app.services.results.cell_rows import cell_scores
+from app.services.results.compute import read_grades
 
 Questions = Mapping[tuple[int, str], StoredStep]
 ItemFigures = dict[tuple[str, Place], Figure]

@@ -17,11 +17,12 @@ def judge_agreement(context: JobContext, rows: Sequence[JointRow]) -> tuple[Verd
 
     Args:
         context: The job's.
-        rows: In any order; none for a job with one judge.
+        rows: In any order; none for a job with one judge. Those of the control arm are left out.
     """
     of_cell: dict[tuple[int, int], list[JointRow]] = defaultdict(list)
     for row in rows:
-        of_cell[row.cell, row.trait].append(row)
+        if row.cell < len(context.cells):
+            of_cell[row.cell, row.trait].append(row)
     judges = [judge.label for judge in context.spec.judges]
     cells = [_joint(context, *key, found, len(judges)) for key, found in sorted(of_cell.items())]
     if not cells:

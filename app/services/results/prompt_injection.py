@@ -65,7 +65,7 @@ async def read_suspicious(
         connection: Where.
         job: The job.
         context: Its specification and cells.
-        scores: All of its score rows.
+        scores: All score rows of its personas.
         grades: All of its grades.
     """
     spec = context.spec
@@ -79,8 +79,9 @@ async def read_suspicious(
         for cell, judge, why, count in await result_queries.suspicious_verdicts(
             connection, job.tenant, job.id
         ):
-            model = spec.models[context.cells[cell].model].label
-            verdicts[model, spec.judges[judge].label, Suspicion(why)] += count
+            if cell < len(context.cells):
+                model = spec.models[context.cells[cell].model].label
+                verdicts[model, spec.judges[judge].label, Suspicion(why)] += count
     return Suspicious(
         verdicts,
         Counter((grade.model, grade.judge, Suspicion(why)) for grade, why in grades if why is not None),

@@ -16,7 +16,7 @@ from app.domain.metrics.registry import range_of
 from app.domain.metrics.scores import CellScores
 from app.domain.results.comparison import RAREFIED, Figure, Place
 from app.services.job_context import JobContext
-from app.services.results.compute import cell_scores
+from app.services.results.cell_rows import cell_scores
 
 Figures = dict[tuple[str, Place], Figure]
 TOO_FEW = "too_few_sentences: too few scored sentences to leave out some"

@@ -5,6 +5,7 @@ import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
+from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -67,6 +68,9 @@ APART = 2
 worst and the best."""
 
 
+Arm = Literal["persona", "control"]
+
+
 class CutOffError(Exception):
     """A job was deleted, or taken up again, while it was read."""
 
@@ -85,6 +89,7 @@ class ResponseFilter:
         suspicious: Only those with a doubtful verdict or grade.
         people_gap: Only those to which, or to a sentence of which, people gave a score on average so many or more points from the
             judges'; ``None`` for all.
+        arm: Whether those of the personas or those of the control arm.
     """
 
     model: str | None = None
@@ -94,6 +99,7 @@ class ResponseFilter:
     judges_disagree: bool = False
     suspicious: bool = False
     people_gap: float | None = None
+    arm: Arm = "persona"
 
     @property
     def by_judgement(self) -> bool:
@@ -124,7 +130,8 @@ async def read_page(
     It ends early where it would have more than ``most_verdicts``, or than :data:`MOST_BYTES` of text, but has one response at least. Where judges have to
     have marked a response, it is chosen from the next :data:`LOOKED_AT` and may be short, or empty, before the last one.
     """
-    cells = [cell for cell in context.cells if wanted.admits(context, cell)]
+    of_arm = context.cells if wanted.arm == "persona" else context.control
+    cells = [cell for cell in of_arm if wanted.admits(context, cell)]
     marked = Wanted(
         cells=[cell.ordinal for cell in cells],
         levels=levels_in_scores(cells) if wanted.by_judgement else {},
@@ -175,7 +182,7 @@ def _fitting(
     for n, record in enumerate(records):
         if record.over:
             return records[:n]
-        verdicts += len(record.unit_starts) * len(context.cells[record.cell].dimensions) * judges
+        verdicts += len(record.unit_starts) * len(context.cell(record.cell).dimensions) * judges
         if verdicts > most_verdicts and n > 0:
             return records[:n]
     return records
@@ -246,7 +253,7 @@ async def _questions(
     connection: AsyncConnection, job: JobRow, context: JobContext, page: Sequence[ResponseRecord]
 ) -> Questions:
     """What these responses' PersonaGym tasks ask."""
-    cells = gym(context.cells[ordinal] for ordinal in {record.cell for record in page})
+    cells = gym(context.cell(ordinal) for ordinal in {record.cell for record in page})
     if not cells:
         return {}
     wanted = {(cell.person, cell.task.id) for cell in cells}
@@ -261,8 +268,9 @@ def levels_in_scores(cells: Sequence[Cell]) -> dict[tuple[int, int], tuple[int, 
     """For each (cell, trait) the lowest and the highest score that is in character."""
     bounds: dict[tuple[int, int], tuple[int, int]] = {}
     for cell in cells:
-        for n, dimension in enumerate(cell.dimensions):
-            scale, level = dimension.scale, cell.persona.traits[n].level
+        # In the control arm nobody has a level.
+        for n, (dimension, trait) in enumerate(zip(cell.dimensions, cell.persona.traits, strict=False)):
+            scale, level = dimension.scale, trait.level
             inside = [s for s in range(scale.minimum, scale.maximum + 1) if scale.level_of(s) == level]
             bounds[cell.ordinal, n] = (inside[0], inside[-1])
     return bounds
@@ -303,7 +311,7 @@ def _judged(
     verdicts: "_Verdicts",
     words: "_Words",
 ) -> JudgedResponse:
-    spec, cell = context.spec, context.cells[record.cell]
+    spec, cell = context.spec, context.cell(record.cell)
     of_gym = isinstance(cell, GymCell)
     item = _item(cell, record, questions)
     position = _position(record)
@@ -341,7 +349,7 @@ def _judged(
         score=mean_score(grades),
         reused=origins.get((*position, None, None, None)),
         persona_description=cell.persona.description,
-        persona_traits=words[cell.person],
+        persona_traits=() if cell.control else words[cell.person],
     )
 
 
@@ -420,7 +428,7 @@ class _Verdicts(dict[tuple[int, ReplyOrigin | None], "_OfCell"]):
 
     def __missing__(self, key: tuple[int, ReplyOrigin | None]) -> "_OfCell":
         ordinal, reused = key
-        found = self[key] = _OfCell(self._context, self._context.cells[ordinal], reused)
+        found = self[key] = _OfCell(self._context, self._context.cell(ordinal), reused)
         return found
 
 
@@ -435,7 +443,8 @@ class _OfCell(dict[Said, UnitVerdict]):
 
     def __missing__(self, said: Said) -> UnitVerdict:
         trait, judge, status, score, raw, group_size, suspicion, finish_reason, thoughts = said
-        dimension, level = self._cell.dimensions[trait], self._cell.persona.traits[trait].level
+        dimension = self._cell.dimensions[trait]
+        level = None if self._cell.control else self._cell.persona.traits[trait].level
         # They come in one array, for there is never both. A reply that a filter stopped has its reason.
         no_reply = status == VerdictStatus.FAILED or (
             status == VerdictStatus.FILTERED and finish_reason is None
@@ -447,7 +456,7 @@ class _OfCell(dict[Said, UnitVerdict]):
             score=score,
             raw=None if no_reply else raw,
             error=raw if no_reply else None,
-            in_character=None if score is None else dimension.scale.level_of(score) == level,
+            in_character=None if score is None or level is None else dimension.scale.level_of(score) == level,
             group_size=group_size,
             reused=self._reused,
             suspicion=_suspicion(suspicion),

@@ -17,7 +17,7 @@ from app.domain.metrics.rc_atom import distributions, run_distances
 from app.domain.metrics.scores import CellScores
 from app.domain.results.contract import CellResult, JudgesDistances, RunDistances, RunOfCell
 from app.services.job_context import JobContext
-from app.services.results.compute import cell_scores
+from app.services.results.cell_rows import cell_scores
 from app.services.results.single_option import only
 
 MAX_RUNS = 100

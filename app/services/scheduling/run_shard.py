@@ -172,7 +172,7 @@ def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context
         if context.spec.generation is not None:
             return MakingPersonas(deps, claim, stop, context.spec.generation)
         return Preparation(deps, claim, stop, context)
-    cell = context.cells[claim.cell]
+    cell = context.cell(claim.cell)
     if isinstance(cell, GymCell):
         return GymAnswers(deps, claim, stop, context, cell)
     return AtomicResponses(deps, claim, stop, context, atomic([cell])[0])

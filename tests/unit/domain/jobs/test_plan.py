@@ -60,6 +60,30 @@ class TestCells:
             assert item_count(task, dimensions[:count]) == len(items_for(task, dimensions[:count]))
 
 
+class TestControlArm:
+    def test_has_a_cell_for_each_model_and_task_with_the_items_of_all_dimensions(self) -> None:
+        job: dict[str, Any] = {"personas": ("E-low", DUO), "tasks": TASKS, "models": MODELS}
+        plain, controlled = resolved(**job).cells, resolved(**job, control=True).cells
+        assert controlled[: len(plain)] == plain
+        arm = atomic(controlled[len(plain) :])
+        assert [(cell.ordinal, cell.task.id, cell.model) for cell in arm] == [
+            (len(plain) + 2 * n + model, task, model) for n, task in enumerate(TASKS) for model in (0, 1)
+        ]
+        for cell in arm:
+            assert cell.control
+            assert {d.id for d in cell.dimensions} == {"E", "A", "N"}
+            asked = {item.id for own in atomic(plain) if own.task == cell.task for item in own.items}
+            assert {item.id for item in cell.items} == asked
+
+    def test_costs_no_words_of_an_instruction(self) -> None:
+        resolution = resolved(control=True)
+        arm = [cell for cell in resolution.cells if cell.control]
+        [written] = [e for e in estimate(resolution.spec, arm) if e.stage is Stage.GENERATION]
+        [cell] = atomic(arm)
+        characters = sum(len(user_prompt(cell.task, item)) for item in cell.items) * resolution.spec.runs
+        assert written.usage.input_tokens == round(characters / 4)
+
+
 class TestCount:
     @given(
         personas=st.lists(st.sampled_from(["E-low", "N-high", DUO]), min_size=1, unique_by=str),
@@ -67,6 +91,7 @@ class TestCount:
         models=st.sampled_from([MODELS, MODELS[:1]]),
         instructions=st.sampled_from([(0,), (0, 3, 5)]),
         iterations=st.integers(1, 7),
+        control=st.booleans(),
     )
     def test_calls_are_those_of_the_estimate_without_its_cells(self, **job: Any) -> None:
         resolution = resolved(**job)

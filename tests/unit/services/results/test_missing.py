@@ -4,7 +4,7 @@ from app.db.results.result_queries import ScoreRow, UnjudgedResponse
 from app.domain.jobs.plan import Cell
 from app.domain.results.coverage import JudgedCell, coverages
 from app.domain.statistics.cells import estimate_cell
-from app.services.results.compute import cell_scores
+from app.services.results.cell_rows import cell_scores
 from app.services.results.missing import corrected, judged_cell
 from tests.unit.services.results.test_compute import CONTEXT
 

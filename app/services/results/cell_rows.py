@@ -1,0 +1,57 @@
+"""What a cell's figures are computed from, out of its rows."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from app.db.results.result_queries import ResponseTally, ScoreRow
+from app.domain.jobs.plan import Cell
+from app.domain.judging.verdict import VerdictStatus
+from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
+from app.domain.results.results import ResponseStatuses
+
+
+def response_statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
+    """What became of a cell's responses; ``planned`` is 0 for existing texts."""
+    if tally is None:
+        return ResponseStatuses.of(planned=planned)
+    return ResponseStatuses.of(
+        planned=planned or tally.answered + tally.refused + tally.no_answer,
+        answered=tally.answered,
+        refused=tally.refused,
+        filtered=tally.filtered,
+        no_answer=tally.no_answer,
+        failed=tally.failed,
+        empty=tally.empty,
+        truncated=tally.truncated,
+        refused_units=tally.refused_units,
+    )
+
+
+def cell_scores(cell: Cell, trait: int, rows: Sequence[ScoreRow], level: str | None = None) -> CellScores:
+    """One judge's scores of one cell and trait, from its rows in any order; as of a persona on ``level`` where it is given."""
+    scale = cell.dimensions[trait].scale
+    histograms = np.zeros((len(rows), scale.size), dtype=np.int64)
+    for n, row in enumerate(rows):
+        if row.scores:
+            histograms[n] = np.bincount(np.asarray(row.scores) - scale.minimum, minlength=scale.size)
+    instructions = np.asarray(
+        [UNKNOWN_INSTRUCTION if r.instruction is None else r.instruction for r in rows], dtype=np.int64
+    )
+    runs = np.asarray([r.run for r in rows], dtype=np.int64)
+    # Sums of fractions depend on their order in the last digits; the rows come in any.
+    order = np.lexsort((*histograms.T, runs))
+    return CellScores(
+        scale=scale,
+        level=scale.levels.index(level or cell.persona.traits[trait].level),
+        runs=runs[order],
+        instructions=instructions[order],
+        histograms=histograms[order],
+        excluded={
+            VerdictStatus.NOT_APPLICABLE: sum(r.not_applicable for r in rows),
+            VerdictStatus.REFUSED: sum(r.refused for r in rows),
+            VerdictStatus.UNPARSED: sum(r.unparsed for r in rows),
+            VerdictStatus.FAILED: sum(r.failed for r in rows),
+            VerdictStatus.FILTERED: sum(r.filtered for r in rows),
+        },
+    )

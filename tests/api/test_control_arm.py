@@ -1,0 +1,267 @@
+"""The control arm, through the API: what models are without a persona, and what their personas change."""
+
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from tests.api.service import Json, Service
+
+FAITHFUL, INDIFFERENT = "simulated/sim-faithful", "simulated/sim-indifferent"
+PERSONAS = ["E-high", "E-low", "A-high", "A-low", "N-high", "N-low"]
+BODY: Json = {
+    "personas": PERSONAS,
+    "tasks": ["social_media_post"],
+    "models": [FAITHFUL, INDIFFERENT],
+    "judges": ["simulated/sim-judge"],
+    "instructions": "all",
+    "iterations": 2,
+    "control": True,
+}
+RUNS = 12
+IN_LEVEL = {"low": {1, 2}, "neutral": {3}, "high": {4, 5}}
+
+
+@pytest.fixture(scope="module")
+def job(stack: Service) -> Json:
+    return stack.wait(stack.submit(BODY)["id"], "completed", "failed")
+
+
+@pytest.fixture(scope="module")
+def results(stack: Service, job: Json) -> Json:
+    found: Json = stack.get(f"/v1/jobs/{job['id']}/results").json()
+    return found
+
+
+@pytest.fixture(scope="module")
+def without_persona(stack: Service, job: Json) -> list[Json]:
+    found: list[Json] = stack.get(f"/v1/jobs/{job['id']}/responses?arm=control&limit=500").json()["data"]
+    return found
+
+
+def gains_of(results: Json, model: str, *by: str) -> list[Json]:
+    return [
+        total
+        for total in results["control"]["totals"]
+        if total["by"] == ["model", *by] and total["model"] == model
+    ]
+
+
+def total_of(results: Json, model: str) -> Json:
+    [found] = gains_of(results, model)
+    return found
+
+
+class TestAModelThatIgnoresItsPersona:
+    """It looks consistent, and faithful wherever it happens to be on the persona's level."""
+
+    def test_looks_consistent(self, results: Json) -> None:
+        [total] = [t for t in results["totals"] if t["by"] == ["model"] and t["model"] == INDIFFERENT]
+        assert total["metrics"]["rc_atom"]["value"] > 0.5
+        assert total["metrics"]["ic_atom"]["value"] > 0.5
+
+    @pytest.mark.parametrize("figure", ["acc_atom", "mean_toward_level"])
+    def test_gains_nothing_by_it(self, results: Json, figure: str) -> None:
+        gain = total_of(results, INDIFFERENT)[figure]["gain"]
+        for interval in ("ci95", "ci95_runs", "ci95_wordings", "ci95_both"):
+            low, high = gain[interval]
+            assert low <= 0 <= high, interval  # the simulator writes the same for every such job
+
+    @pytest.mark.parametrize("figure", ["acc_atom", "mean_toward_level"])
+    def test_is_told_from_one_that_follows_it(self, results: Json, figure: str) -> None:
+        gain = total_of(results, FAITHFUL)[figure]["gain"]
+        assert gain["ci95_both"][0] > 0.1
+
+    def test_seems_faithful_where_it_is_on_the_level_by_itself(self, results: Json) -> None:
+        by_level = {total["level"]: total["acc_atom"] for total in gains_of(results, INDIFFERENT, "level")}
+        assert by_level["high"]["with_persona"] > 0.75
+        assert abs(by_level["high"]["gain"]["value"]) < 0.25
+        assert by_level["low"]["without"] < 0.15
+
+
+class TestFigures:
+    def test_the_control_arm_is_asked_once_for_all_personas(
+        self, job: Json, without_persona: list[Json]
+    ) -> None:
+        assert len(without_persona) == RUNS * 2
+        assert job["progress"]["generation"]["total"] == RUNS * 2 * (len(PERSONAS) + 1)
+
+    def test_its_share_on_a_level_is_that_of_the_texts_without_a_persona(
+        self, results: Json, without_persona: list[Json]
+    ) -> None:
+        cells = {(cell["model"], cell["dimension"]): cell for cell in results["control"]["cells"]}
+        assert set(cells) == {(model, each) for model in (FAITHFUL, INDIFFERENT) for each in "EAN"}
+        for (model, dimension), cell in cells.items():
+            texts = [
+                scores(response, dimension) for response in without_persona if response["model"] == model
+            ]
+            for level, inside in IN_LEVEL.items():
+                share = fmean(fmean(score in inside for score in text) for text in texts if text)
+                assert cell["acc_atom"][level]["value"] == pytest.approx(share)
+            assert cell["generation"]["answered"] == cell["runs"] == RUNS
+            coverage = cell["coverage"]  # a text without a scored sentence on the dimension does not count
+            assert 0.5 < coverage["share"] <= 1
+            assert coverage["planned"] == cell["units"]["total"]
+
+    def test_a_gain_is_the_difference_at_the_persona(self, results: Json) -> None:
+        control = {(cell["model"], cell["dimension"]): cell for cell in results["control"]["cells"]}
+        measured = {(cell["model"], cell["persona"]): cell for cell in results["cells"]}
+        gains = results["control"]["gains"]
+        assert len(gains) == len(measured) == 2 * len(PERSONAS)
+        for gain in gains:
+            without = control[gain["model"], gain["dimension"]]
+            found = measured[gain["model"], gain["persona"]]["metrics"]
+            share, mean = gain["acc_atom"], gain["mean_toward_level"]
+            assert share["with_persona"] == found["acc_atom"]["value"]
+            assert share["without"] == without["acc_atom"][gain["level"]]["value"]
+            assert share["gain"]["value"] == pytest.approx(share["with_persona"] - share["without"])
+            sign = 1 if gain["level"] == "high" else -1
+            apart = found["mean"]["value"] - without["mean"]["value"]
+            assert mean["gain"]["value"] == pytest.approx(sign * apart)
+
+    def test_a_total_is_the_mean_of_its_cells(self, results: Json) -> None:
+        own = [gain for gain in results["control"]["gains"] if gain["model"] == FAITHFUL]
+        total = total_of(results, FAITHFUL)
+        assert total["cells"] == len(own)
+        for part in ("with_persona", "without"):
+            expected = fmean(gain["acc_atom"][part] for gain in own)
+            assert total["acc_atom"][part] == pytest.approx(expected)
+        assert {tuple(t["by"]) for t in results["control"]["totals"]} >= {
+            ("model", "persona", "dimension", "level")
+        }
+
+    def test_it_is_in_no_other_figure(self, stack: Service, job: Json, results: Json) -> None:
+        assert {cell["persona"] for cell in results["cells"]} == set(PERSONAS)
+        [total] = [t for t in results["totals"] if t["by"] == ["model"] and t["model"] == FAITHFUL]
+        assert total["cells"] == len(PERSONAS)
+        assert total["generation"]["planned"] == RUNS * len(PERSONAS)
+        judged = sum(each["units"]["total"] for each in results["judges"])
+        assert judged == sum(cell["units"]["total"] for cell in results["cells"])
+        assert results["suspicion"]["verdicts"]["of"] == judged
+        assert (results["completeness"], job["completeness"]) == ("full", "full")
+
+
+def scores(response: Json, dimension: str) -> list[int]:
+    return [
+        verdict["score"]
+        for unit in response["units"]
+        for verdict in unit["verdicts"]
+        if verdict["dimension"] == dimension and verdict["status"] == "scored"
+    ]
+
+
+class TestResponses:
+    def test_without_a_persona_nothing_is_in_or_out_of_character(self, without_persona: list[Json]) -> None:
+        for response in without_persona:
+            assert (response["persona"], response["levels"], response["instruction"]) == ("", {}, None)
+            assert (response["persona_description"], response["persona_traits"]) == ("", [])
+            verdicts = [verdict for unit in response["units"] for verdict in unit["verdicts"]]
+            assert {verdict["in_character"] for verdict in verdicts} == {None}
+            assert {verdict["dimension"] for verdict in verdicts} == {"E", "A", "N"}
+
+    def test_the_other_arm_is_listed_and_exported_alone(self, stack: Service, job: Json) -> None:
+        listed = stack.get(f"/v1/jobs/{job['id']}/responses?limit=500").json()["data"]
+        assert len(listed) == RUNS * 2 * len(PERSONAS)
+        assert {response["persona"] for response in listed} == set(PERSONAS)
+        lines = stack.get(f"/v1/jobs/{job['id']}/report?format=jsonl").text.splitlines()
+        assert not any('"persona":""' in line.replace(": ", ":") for line in lines)
+
+    @pytest.mark.parametrize("mark", ["out_of_character", "judges_disagree", "suspicious"])
+    def test_what_judges_mark_can_be_asked_for_there_too(self, stack: Service, job: Json, mark: str) -> None:
+        found = stack.get(f"/v1/jobs/{job['id']}/responses?arm=control&{mark}=true").json()
+        assert found["data"] == []
+
+    def test_people_do_not_label_them(self, stack: Service, without_persona: list[Json]) -> None:
+        label = {
+            "annotator": "ann",
+            "response": without_persona[0]["id"],
+            "unit": 0,
+            "dimension": "E",
+            "score": 3,
+        }
+        answer = stack.http.post("/v1/annotations", json={"annotations": [label]})
+        assert answer.status_code == 422
+        [error] = answer.json()["errors"]
+        assert error["pointer"] == "/annotations/0/response"
+        assert "control arm" in error["message"]
+
+
+class TestPlan:
+    def test_its_price_is_shown_and_counted(self, stack: Service) -> None:
+        plan = planned(stack)
+        bare = planned(stack, control=False)
+        assert bare["control"] is None
+        assert plan["control"]["responses"] == plan["responses"] - bare["responses"] == RUNS * 2
+        assert plan["control"]["calls"] == plan["calls"] - bare["calls"] > RUNS * 2
+        assert plan["cells"] == bare["cells"]
+
+    def test_a_job_without_one_says_nothing_of_it(self, stack: Service) -> None:
+        body = BODY | {"control": False, "personas": ["E-low"], "instructions": [0], "iterations": 1}
+        job = stack.wait(stack.submit(body)["id"], "completed", "failed")
+        assert '"control"' not in stack.get(f"/v1/jobs/{job['id']}/results").text
+        assert stack.get(f"/v1/jobs/{job['id']}/responses?arm=control").json()["data"] == []
+
+
+class TestChecksOfJudges:
+    @pytest.mark.parametrize(
+        "judging", [{"sentences_per_call": 4, "check": {"share": 1}}, {"order_check": {"share": 1}}]
+    )
+    def test_are_of_sentences_written_as_a_persona(self, stack: Service, judging: Json) -> None:
+        body = BODY | {"personas": ["E-low", "A-low"], "models": [INDIFFERENT], "iterations": 1}
+        body |= {"instructions": [0, 1], "judging": judging}
+        plans = [planned(stack, **body | {"control": control}) for control in (True, False)]
+        checks = [[s["calls"] for s in plan["stages"] if s["stage"] == "checking"] for plan in plans]
+        assert checks[0] == checks[1] > [0]
+        job = stack.wait(stack.submit(body)["id"], "completed", "failed")
+        assert (job["status"], job["completeness"], job["error"]) == ("completed", "full", None)
+        listed = stack.get(f"/v1/jobs/{job['id']}/responses?limit=500").json()["data"]
+        sentences = sum(len(response["units"]) for response in listed)
+        again = sum(s["calls"] for s in job["usage"]["by_model"] if s["stage"] == "checking")
+        assert again == sentences * (3 if "order_check" in judging else 1)
+        assert stack.get(f"/v1/jobs/{job['id']}/results").json()["control"]["cells"]
+
+
+class TestReuse:
+    def test_an_equal_job_gets_its_texts_without_a_call(self, stack: Service) -> None:
+        body = BODY | {"personas": ["O-low"], "models": [FAITHFUL], "iterations": 3, "instructions": [0, 4]}
+        body |= {"reuse": {"judging": "across_jobs", "generation": "across_jobs"}}
+        first, second = (stack.wait(stack.submit(body)["id"], "completed", "failed") for _ in range(2))
+        found = [stack.get(f"/v1/jobs/{job['id']}/results").json()["control"] for job in (first, second)]
+        assert found[0] == found[1]
+        assert first["usage"]["calls"] > 12
+        assert second["usage"]["calls"] == 0
+        texts = stack.get(f"/v1/jobs/{second['id']}/responses?arm=control").json()["data"]
+        assert len({response["text"] for response in texts}) == len(texts) == 6
+
+
+def planned(stack: Service, **changes: Any) -> Json:
+    found: Json = stack.http.post("/v1/jobs/plan", json=BODY | changes).json()
+    return found
+
+
+class TestRefusals:
+    @pytest.mark.parametrize(
+        ("changes", "reason"),
+        [
+            (
+                {
+                    "models": [],
+                    "instructions": None,
+                    "iterations": None,
+                    "responses": [{"persona": "E-high", "task": "essay", "text": "I am."}],
+                },
+                "models that the job asks",
+            ),
+            (
+                {"tasks": ["expected_action"], "reasoner": "simulated/sim-reasoner", "instructions": None},
+                "atomic tasks",
+            ),
+        ],
+    )
+    def test_where_there_is_nothing_to_ask(self, stack: Service, changes: Json, reason: str) -> None:
+        body = BODY | {"tasks": ["essay"]} | changes
+        body = {name: value for name, value in body.items() if value}
+        answer = stack.http.post("/v1/jobs", json=body)
+        assert answer.status_code == 422
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["/control"]
+        assert reason in answer.json()["errors"][0]["message"]
