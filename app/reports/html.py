@@ -21,6 +21,7 @@ from app.domain.results.contract import Results
 from app.reports.subprocess_file import made_apart
 from app.reports.views.cards import Card, make_card, worst_sentence
 from app.reports.views.coefficients import coefficients
+from app.reports.views.control import smallest_gains
 from app.reports.views.distributions import distributions
 from app.reports.views.human_study import study_tables
 from app.reports.views.in_words import InWords
@@ -167,6 +168,8 @@ def _page(results: Results, material: Material) -> bytes:
         made=results.persona_set,
         check=results.judging_check,
         order_check=results.order_check,
+        control=results.control,
+        smallest_gains=smallest_gains(results.control),
         suspicion=results.suspicion,
         agreement=results.verdict_agreement,
         calibrated=material.calibrated,
@@ -231,6 +234,7 @@ def _figures(
     found = [
         plots.models_plot(models),
         plots.persona_scores_plot(gym),
+        plots.control_plot(results.control),
         *map(plots.published_plot, material.among),
         plots.scores_plot(distributions(results.cells, level_bounds, labels)),
         *(

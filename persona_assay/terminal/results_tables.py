@@ -82,6 +82,8 @@ def results_view(results: Json, width: int) -> RenderableType:
         tables.append(_verdict_agreement(results["verdict_agreement"], notes))
     if results.get("judging_check"):
         tables.append(_judging_check(results["judging_check"], notes))
+    if results.get("control"):
+        tables.append(_control(results["control"], notes))
     if results.get("order_check"):
         tables.append(_order_check(results["order_check"], notes))
     parts: list[RenderableType] = [_heading(results)]
@@ -160,6 +162,37 @@ def _order_check(check: Json, notes: Footnotes) -> Table:
     if not check["agreement"]:
         table.add_row(MISSING, "no sentence was judged again")
     return table
+
+
+def _control(control: Json, notes: Footnotes) -> Table:
+    """A row for each model, then for each of its levels: ACC_atom with the persona and without, and the gain."""
+    table = _table(Text("With the persona, and without it"))
+    for header in ("model", "personas"):
+        table.add_column(header, overflow="fold")
+    for header in ("ACC_atom\nwith", "\nwithout", "gain\n95 % interval", "MEAN\ntoward level"):
+        table.add_column(header, justify="right", no_wrap=True)
+    totals = [row for row in control["totals"] if row["by"] in (["model"], ["model", "level"])]
+    for model in dict.fromkeys(row["model"] for row in totals):
+        for row in (row for row in totals if row["model"] == model):
+            first = row["by"] == ["model"]
+            share, mean = row["acc_atom"], row["mean_toward_level"]
+            parts = [
+                MISSING if share[part] is None else f"{share[part]:.2f}"
+                for part in ("with_persona", "without")
+            ]
+            gains = (
+                _gain(name, found["gain"], notes) for name, found in (("ACC_atom", share), ("MEAN", mean))
+            )
+            table.add_row(
+                printable(model) if first else "", "all" if first else printable(row["level"]), *parts, *gains
+            )
+    return table
+
+
+def _gain(name: str, measured: Json, notes: Footnotes) -> str:
+    ends = measured.get("ci95") or measured.get("ci95_runs")
+    found = _coefficient(f"the gain in {name}", measured, notes)
+    return found if ends is None else f"{found} [{ends[0]:.2f}, {ends[1]:.2f}]"
 
 
 def _checked(name: str, measured: Json, notes: Footnotes) -> str:

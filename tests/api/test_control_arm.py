@@ -1,10 +1,14 @@
 """The control arm, through the API: what models are without a persona, and what their personas change."""
 
+import re
+from io import StringIO
 from statistics import fmean
 from typing import Any
 
 import pytest
+from rich.console import Console
 
+from persona_assay.terminal.results_tables import results_view
 from tests.api.service import Json, Service
 
 FAITHFUL, INDIFFERENT = "simulated/sim-faithful", "simulated/sim-indifferent"
@@ -200,6 +204,41 @@ class TestPlan:
         job = stack.wait(stack.submit(body)["id"], "completed", "failed")
         assert '"control"' not in stack.get(f"/v1/jobs/{job['id']}/results").text
         assert stack.get(f"/v1/jobs/{job['id']}/responses?arm=control").json()["data"] == []
+
+
+class TestReport:
+    def test_tells_what_the_persona_changes(self, stack: Service, job: Json, results: Json) -> None:
+        page = stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
+        section = page.partition("With and without the persona</h2>")[2].partition("</section>")[0]
+        words = " ".join(re.sub("<[^>]+>", " ", section).split())
+        faithful = total_of(results, FAITHFUL)["acc_atom"]
+        told = f"from {faithful['without']:.2f} to {faithful['with_persona']:.2f}"
+        assert f"{FAITHFUL} : the persona raises the share of sentences in character {told}" in words
+        assert f"{INDIFFERENT} : the persona may not change the share" in words
+        assert f"{faithful['gain']['value']:.2f}" in words
+        assert section.count("<figure") == 1
+
+    def test_has_a_figure(self, stack: Service, job: Json) -> None:
+        figure = stack.get(f"/v1/jobs/{job['id']}/figures/control.svg")
+        assert "without the persona" in figure.text
+
+    def test_the_console_shows_it_too(self, stack: Service, job: Json) -> None:
+        page = stack.get(f"/jobs/{job['id']}").text
+        assert "With and without the persona" in page
+
+    def test_so_does_the_terminal(self, results: Json) -> None:
+        console = Console(width=100, record=True, file=StringIO())
+        console.print(results_view(results, 100))
+        shown = console.export_text()
+        table = shown.partition("With the persona, and without it")[2]
+        gain = total_of(results, INDIFFERENT)["acc_atom"]["gain"]
+        low, high = gain["ci95"]
+        assert f"{gain['value']:.2f} [{low:.2f}, {high:.2f}]" in table
+
+    def test_a_job_without_one_has_no_figure(self, stack: Service, finished: Json) -> None:
+        answer = stack.http.get(f"/v1/jobs/{finished['id']}/figures/control.svg")
+        assert answer.status_code == 404
+        assert "With and without" not in stack.get(f"/v1/jobs/{finished['id']}/report?format=html").text
 
 
 class TestChecksOfJudges:

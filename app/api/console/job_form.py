@@ -246,6 +246,7 @@ class JobForm:
         judging: dict[str, Any] = {} if sentences in ("", 1) else {"sentences_per_call": sentences}
         if share := text("order_check"):
             judging["order_check"] = {"share": number_of(share, float)}
+        self._put("control", bool(self.typed.all("control")) or None)
         self._put("judging", judging, "sentences_per_call")
         self._places["/judging/order_check"] = "order_check"
         reuse = {name: text(f"reuse_{name}") for name in REUSE}

@@ -64,6 +64,7 @@ def _plot(
     builders: Mapping[str, Callable[[], Plot | None]] = {
         "models": lambda: plots.models_plot(summary.models()),
         "persona_scores": lambda: plots.persona_scores_plot(persona_scores(results)),
+        "control": lambda: plots.control_plot(results.control),
         "published": lambda: published(ATOMIC),
         "published_persona_scores": lambda: published(PERSONAGYM),
         "heat_map": lambda: plots.heat_map_plot(summary.heat_maps([model])[0], words),

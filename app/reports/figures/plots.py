@@ -8,6 +8,7 @@ from functools import partial
 from app.domain.metrics.definition import Family
 from app.domain.metrics.registry import BY_NAME, names, range_of
 from app.domain.results.contract import CellResult
+from app.domain.results.control import ControlArm
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
@@ -31,6 +32,9 @@ ATOMIC_COLUMNS = {
 _GRADES = (1, 5)
 CELL_ROWS, CELL_TASKS = 60, 8
 """Personas and tasks of which scores are drawn cell by cell, at most; as in a heat map."""
+CONTROL_LEVELS = 5
+_GAINS = (["model"], ["model", "level"])
+_LEVELS = ("high", "neutral", "low")
 GYM_TASKS = 7
 """Tasks beside whose scores there is room for the PersonaScore; the paper has five."""
 LINES = 120
@@ -74,6 +78,33 @@ def persona_scores_plot(gym: PersonaScores | None) -> Plot | None:
     if len(tasks) < len(gym.tasks):
         title += f": the {len(tasks)} of {len(gym.tasks):,} tasks with the lowest scores"
     return _intervals("persona_scores", title, said, columns, rows)
+
+
+def control_plot(control: ControlArm | None) -> Plot | None:
+    """ACC_atom with the persona and, hollow, without, of all personas and by level; ``None`` without a control arm."""
+    if control is None:
+        return None
+    found = {(row.model, row.level): row.acc_atom for row in control.totals if row.by in _GAINS}
+    levels = [level for _, level in found if level is not None]
+    columns = [None, *sorted(dict.fromkeys(levels), key=_level_rank)[:CONTROL_LEVELS]]
+    rows, said = [], []
+    for model in dict.fromkeys(model for model, _ in found):
+        own = [found.get((model, level)) for level in columns]
+        rows.append(Row(model, [Point(each.with_persona if each else None) for each in own]))
+        rows.append(
+            Row("without the persona", [Point(each.without if each else None) for each in own], own=False)
+        )
+        parts = [
+            f"{_said(each.without)} without, {_said(each.with_persona)} with" for each in own[:1] if each
+        ]
+        said.append(f"{model}: {', '.join(parts)} the persona")
+    return _intervals(
+        "control",
+        "ACC_atom with the persona and without it (hollow)",
+        "; ".join(said),
+        [Column("all personas" if level is None else f"{level} personas", 0, 1) for level in columns],
+        rows,
+    )
 
 
 def published_plot(found: Leaderboard) -> Plot | None:
@@ -170,6 +201,10 @@ def _intervals(
     if not any(point.value is not None for row in rows for point in row.points):
         return None
     return Plot(name, title, said, partial(draw_intervals, columns, rows))
+
+
+def _level_rank(level: str) -> tuple[int, str]:
+    return (_LEVELS.index(level) if level in _LEVELS else len(_LEVELS)), level
 
 
 def _grade(name: str) -> Column:

@@ -20,6 +20,7 @@ from app.services.results.single_option import only
 FigureName = Literal[
     "models",
     "persona_scores",
+    "control",
     "published",
     "published_persona_scores",
     "heat_map",

@@ -157,6 +157,10 @@ class TestBody:
             "judging": {"sentences_per_call": "½"},
         }
 
+    def test_has_the_control_arm_where_it_is_ticked(self) -> None:
+        assert form(("control", "true")).body == {"control": True}
+        assert form(("control", "true")).errors([FieldError("/control", "no")]).keys() == {"control"}
+
     def test_has_the_share_of_an_order_check(self) -> None:
         assert form(("order_check", "0.05")).body == {"judging": {"order_check": {"share": 0.05}}}
         both = form(("order_check", "some"), ("sentences_per_call", "4")).body
