@@ -19,6 +19,7 @@ from app.domain.results.comparison import (
 )
 from app.domain.statistics.design import DesignCell, Stratum
 from app.domain.statistics.models import PairOfModels, compare_all, ranks
+from app.domain.statistics.paired import ALPHA
 from app.domain.statistics.variability import Variability
 
 
@@ -126,6 +127,11 @@ def shared_places(models: Mapping[str, Figures], metric: str) -> list[Place]:
             for figures in others
         )
     )
+
+
+def differ(p_value_corrected: float | None) -> bool:
+    """Whether two models are said to differ."""
+    return p_value_corrected is not None and p_value_corrected <= ALPHA
 
 
 def rank_by(

@@ -289,7 +289,8 @@ class EqualModels(NamedTuple):
         # Degrees are rounded: few different quantiles, each of which takes its time.
         rounded, place = np.unique(np.round(self.degrees, 1), return_inverse=True)
         t = special.stdtrit(rounded, 1 - alpha / 2)[place]
-        needed = (t * np.sqrt(self.variance) - self.difference) / np.sqrt(self.mean_variance)
+        made = np.roll(self.mean_variance, 1)  # of a comparison that has nothing to do with the other
+        needed = (t * np.sqrt(self.variance) - self.difference) / np.sqrt(made)
         return float(np.quantile(needed, POWER)) * self.error
 
 

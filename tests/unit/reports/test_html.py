@@ -351,6 +351,45 @@ class TestWhatItSays:
         results = results_of([])
         assert "No sentence has been scored yet" in (await page_of([], results)).text
 
+    @pytest.mark.parametrize(
+        ("fits", "said", "ranks", "best"),
+        [
+            (
+                (10, 9, 0),
+                "a is in character most often: in",
+                {"a": "1–2", "b": "1–2", "c": "3"},
+                False,
+            ),
+            ((10, 5, 0), "a stays in character best: in", {"a": "1", "b": "2", "c": "3"}, True),
+        ],
+    )
+    async def test_of_several_models_the_first_is_best_only_if_it_can_be_told_from_all_others(
+        self, fits: tuple[int, ...], said: str, ranks: dict[str, str], *, best: bool
+    ) -> None:
+        page = await page_of(
+            response_of(
+                "Yes. No.",
+                ("Yes.", 5 if n < fit + n % 2 else 1),
+                ("No.", 5 if n + 1 < fit else 1),
+                model=model,
+                persona=f"p{n}",
+            )
+            for model, fit in zip("abc", fits, strict=True)
+            for n in range(12)
+        )
+        assert said in page.text
+        assert ("it cannot be told apart from b (the difference from b, " in page.text) is not best
+        assert (
+            "corrected for all 3 pairs of models; brackets show the 95 % interval for personas like"
+            in page.text
+        )
+        assert "for all pairs at once." in page.text
+        seen = [text for _, text in page.texts if text.strip()]
+        table = seen[seen.index("Models") :]
+        assert {model: table[table.index(model) + 2] for model in ranks} == ranks
+        marked = sum(attrs.get("class") == "best" for tag, attrs in page.elements if tag == "td")
+        assert marked == 2 + best
+
     async def test_a_single_model_is_compared_with_nobody(self) -> None:
         high = response_of("Yes. No.", ("Yes.", 5), ("No.", 1), id="high", persona="E-high")
         low = response_of("No.", ("No.", 1), level="low", levels={"E": "low"}, id="low", persona="E-low")
