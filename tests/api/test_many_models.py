@@ -1,13 +1,17 @@
 """Many models compared at a time: no two that are equal are said to differ because they are many."""
 
 import random
+import re
+from html import unescape
 from itertools import combinations, product
+from urllib.parse import urlencode
 
 import pytest
 
 from simulator.bank import load_bank
 from tests.api.service import Json, Service, job_body
 from tests.api.test_decisions import NO_JOB, pointers
+from tests.api.test_pages import look
 
 PERSONAS = tuple(product(("O", "C", "E", "A"), ("low", "neutral", "high")))
 IN_LEVEL, OUTSIDE = {"low": 1, "neutral": 3, "high": 5}, {"low": 5, "neutral": 1, "high": 1}
@@ -45,7 +49,7 @@ def judged(stack: Service, given: list[Json]) -> str:
         "responses": given,
         "judges": ["simulated/sim-judge"],
     }
-    return str(stack.wait(stack.submit(body)["id"], "completed")["id"])
+    return str(stack.wait(stack.submit(body)["id"], "completed", seconds=600)["id"])
 
 
 @pytest.fixture(scope="module")
@@ -196,6 +200,56 @@ class TestBadRequests:
         for wanted, status in ((NO_JOB, 404), ("nonsense", 404), (queued, 409)):
             body = {"models": [{"job": wanted}, {"baseline": "GPT-4o"}]}
             assert api.post("/v1/comparisons", body).status_code == status
+
+
+class TestPage:
+    def test_says_whether_the_highest_can_be_told_apart_and_draws_each_difference(
+        self, stack: Service, job: str
+    ) -> None:
+        models = [f"{job}:like 0 {n}" for n in range(EQUAL)]
+        page = look(stack, f"/compare?{urlencode({'model': models}, doseq=True)}")
+        assert page.status_code == 200
+        text = " ".join(unescape(re.sub("<[^>]*>", "", page.text)).split())
+        assert re.search(r"like 0 \d has the highest ACCatom, but can’t be told apart from like 0 \d, ", text)
+        assert re.search(r"like 0 \d, like 0 \d, like 0 \d and 2 more\.", text)
+        assert page.text.count('<svg class="span"') == EQUAL
+        assert page.text.count('class="ends"') == EQUAL - 1
+        assert "All 15 pairs by" in text
+
+        query = urlencode({"model": [*models[:3], f"{job}:better"]}, doseq=True)
+        text = unescape(re.sub("<[^>]*>", "", look(stack, f"/compare?{query}").text))
+        assert "better stays in character in more sentences than each of the other 3 models." in text
+
+    def test_of_a_jobs_address_has_all_of_its_models(self, stack: Service, job: str) -> None:
+        page = look(stack, f"/compare?model={job}")
+        assert page.text.count('<svg class="span"') == FAMILIES * EQUAL + 1
+        assert f'value="{job}" checked>' in page.text
+        # The list of jobs offers it, and so does the job's page.
+        assert f'name="model" value="{job}"' in look(stack, "/").text
+        assert f'href="/compare?model={job}"' in look(stack, f"/jobs/{job}").text
+
+    @pytest.mark.parametrize(
+        ("query", "status", "said"),
+        [
+            ("model=baseline:GPT-4o", 422, "These models: <bdi>must be 2 to 20 models; these are 1</bdi>"),
+            (
+                "model=baseline:GPT-4o&model=baseline:GPT-4o",
+                422,
+                "baseline:GPT-4o: <bdi>names a model a second",
+            ),
+            (
+                "model=baseline:GPT-4o&model=baseline:<b>",
+                422,
+                "baseline:&lt;b&gt;: <bdi>no published results",
+            ),
+            ("model=baseline:GPT-4o&model=none", 404, "not found"),
+            ("&".join(["model=baseline:GPT-4o"] * 21), 422, ""),
+        ],
+    )
+    def test_names_what_cannot_be_compared(self, stack: Service, query: str, status: int, said: str) -> None:
+        page = look(stack, f"/compare?{query}")
+        assert page.status_code == status
+        assert said in page.text
 
 
 def test_no_two_pairs_are_the_same(stack: Service, job: str) -> None:

@@ -274,6 +274,26 @@ class TestCompare:
         expect(page.locator(".verdict strong")).to_be_visible()
         assert barriers(page) == []
 
+    def test_of_several_models_draws_each_difference_from_the_highest(self, page: Page) -> None:
+        page.goto("/compare")
+        page.get_by_text("Compare several models").click()
+        for model in ("GPT-4o", "Claude-3-haiku", "Mistral-7B"):
+            page.get_by_role("checkbox", name=model, exact=True).check()
+        page.get_by_role("button", name="Compare these").click()
+        expect(page.locator(".verdict")).to_contain_text(re.compile("each of the other 2 models|told apart"))
+        expect(page.locator(".ranking").get_by_role("img")).to_have_count(3)
+        page.get_by_text("All 3 pairs by").click()
+        expect(page.get_by_role("region", name="All pairs").locator("tbody tr")).to_have_count(3)
+        assert barriers(page) == []
+
+    def test_jobs_are_chosen_from_their_list(self, page: Page, finished: str) -> None:
+        page.goto("/")
+        page.locator(f"#choose-{finished}").check()
+        page.get_by_role("button", name="Compare the chosen").click()
+        expect(page).to_have_url(re.compile(rf"/compare\?model={finished}$"))
+        expect(page.locator(".ranking")).to_contain_text("sim-drifting")
+        assert barriers(page) == []
+
     def test_tells_at_the_side_what_cannot_be_compared(self, page: Page, watcher: Watcher) -> None:
         page.goto("/compare?a=baseline:nobody&b=baseline:GPT-4o")
         expect(page.get_by_role("alert")).to_contain_text("no published results for this model")

@@ -1,7 +1,7 @@
-"""`/compare`: two models, of one job, of two, or of a job and a paper, and what their differences say."""
+"""`/compare`: two models or several, of one job, of more, or published ones, and what their differences say."""
 
 import asyncio
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Annotated
 
@@ -16,11 +16,14 @@ from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
 from app.domain.keys.api_key import Scope
 from app.domain.results.comparison import Comparison
-from app.domain.results.request import SideIn
+from app.domain.results.ranking import ComparisonOfModels, differ
+from app.domain.results.request import MOST_MODELS, SideIn
+from app.reports.views.ranking_picture import picture, tied_with_first
 from app.reports.views.top_comparison import decides, is_shown, main_row
 from app.services.errors import NotFoundError, WrongStateError
 from app.services.results.baselines import ATOMIC, BaselineFilter, baselines
 from app.services.results.compare import Comparer
+from app.services.results.compare_models import compare_models
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -41,40 +44,62 @@ Side = Annotated[str, Query(max_length=400)]
 
 @router.get("/compare")
 @needs(Scope.READ)
-async def compare(services: ServicesDep, tenant: TenantDep, a: Side = "", b: Side = "") -> Response:
-    """A comparison, once both sides are chosen, and the form to choose them."""
+async def compare(
+    services: ServicesDep,
+    tenant: TenantDep,
+    a: Side = "",
+    b: Side = "",
+    model: Annotated[list[Side], Query(max_length=MOST_MODELS)] = [],  # noqa: B006 - never changed
+) -> Response:
+    """A comparison, once both sides or several models are chosen, and the forms to choose them."""
     options = await _options(services, tenant)
     found: Comparison | None = None
+    many: ComparisonOfModels | None = None
     errors: dict[str, str] = {}
     status = HTTPStatus.OK
-    if a and b:
-        try:
-            found = await _compared(services, tenant, a, b)
-        except InvalidJobError as error:
-            errors = {each.pointer.strip("/").partition("/")[0]: each.message for each in error.errors}
-            status = HTTPStatus.UNPROCESSABLE_ENTITY
-        except NotFoundError as error:
-            errors, status = {"": str(error)}, HTTPStatus.NOT_FOUND
-        except WrongStateError as error:
-            errors, status = {"": str(error)}, HTTPStatus.CONFLICT
+    try:
+        if model:
+            many = await compare_models(_comparer(services), tenant, [_side(each) for each in model])
+        elif a and b:
+            found = await _comparer(services).compare(tenant, _side(a), _side(b))
+    except InvalidJobError as error:
+        errors = {_place(each.pointer, model): each.message for each in error.errors}
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+    except NotFoundError as error:
+        errors, status = {"": str(error)}, HTTPStatus.NOT_FOUND
+    except WrongStateError as error:
+        errors, status = {"": str(error)}, HTTPStatus.CONFLICT
     return page(
         "compare.html.j2",
         status,
         here="/compare",
         options=options,
         chosen={"a": a, "b": b},
+        several=model,
         errors=errors,
         found=found,
         main=None if found is None else main_row(found.differences),
         decides=decides,
         shown=is_shown,
         left_out=[] if found is None else found.left_out[:LEFT_OUT],
+        many=many,
+        differ=differ,
+        tied=[] if many is None else tied_with_first(many.rankings[0]),
+        picture=[] if many is None else picture(many),
     )
 
 
-async def _compared(services: Services, tenant: str, a: str, b: str) -> Comparison:
-    comparer = Comparer(services.engine, services.contexts, services.results)
-    return await comparer.compare(tenant, _side(a), _side(b))
+def _place(pointer: str, models: Sequence[str]) -> str:
+    """Which side, or which of several models, is wrong; empty for all of them."""
+    first, _, rest = pointer.strip("/").partition("/")
+    if first != "models":
+        return first
+    place = rest.partition("/")[0]
+    return models[int(place)] if place.isdigit() else "These models"
+
+
+def _comparer(services: Services) -> Comparer:
+    return Comparer(services.engine, services.contexts, services.results)
 
 
 def _side(text: str) -> SideIn:

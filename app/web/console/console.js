@@ -11,7 +11,9 @@ const replace = ({ id, html }) => {
   if (!part) return;
   const focused = part.contains(document.activeElement) ? document.activeElement.id : "";
   const said = part.dataset.said;
+  const checked = [...part.querySelectorAll("input:checked")].map((input) => input.id);
   part.outerHTML = html;
+  for (const input of checked.map((each) => document.getElementById(each))) if (input) input.checked = true;
   const heard = document.getElementById(id).dataset.said;
   if (heard !== said) document.getElementById("heard").textContent = heard;
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
