@@ -100,7 +100,9 @@ class TestAnotherTenantsId:
         annotation = {"annotator": "bert", "response": two.response, "unit": 0, "dimension": "E", "score": 2}
         for id_, method, path, options in (
             (job, "POST", "/v1/comparisons", {"json": {"a": side, "b": side}}),
+            (job, "POST", "/v1/comparisons", {"json": {"models": [{"job": job}]}}),
             (job, "GET", "/compare", {"params": {"a": job, "b": job}}),
+            (job, "GET", "/compare", {"params": {"model": job}}),
             (
                 job,
                 "POST",
