@@ -87,6 +87,7 @@ class AsyncAssayClient:
         await self._http.aclose()
 
     submit = _method(operations.submit)
+    clone = _method(operations.clone)
     plan = _method(operations.plan)
     jobs = _method(operations.jobs)
     iter_jobs = _listing(operations.jobs)

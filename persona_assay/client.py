@@ -97,6 +97,7 @@ class AssayClient:
         self._http.close()
 
     submit = _method(operations.submit)
+    clone = _method(operations.clone)
     plan = _method(operations.plan)
     jobs = _method(operations.jobs)
     iter_jobs = _listing(operations.jobs)

@@ -69,6 +69,24 @@ def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]
     return Call("POST", "/v1/jobs", read_json, body=job, headers=repetition_key(idempotency_key))
 
 
+def clone(
+    job_id: str, changes: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None
+) -> Call[JobDetail]:
+    """Runs a job again, with changes; the original stays as it is.
+
+    Args:
+        job_id: The job.
+        changes: Fields of a job in place of the original's; ``None`` leaves a field out.
+        idempotency_key: As of `submit`.
+
+    Returns:
+        The new job.
+    """
+    body = {"changes": dict(changes or {})}
+    headers = repetition_key(idempotency_key)
+    return Call("POST", f"{JOB}/clone", read_json, {"job_id": job_id}, body=body, headers=headers)
+
+
 def plan(job: JobIn, *, detect: DetectIn | None = None) -> Call[Plan]:
     """What a job would take and cost; nothing is spent.
 

@@ -761,6 +761,13 @@ class CheckedReply(TypedDict):
     """Whether the reply has thoughts, which are kept apart from its text."""
 
 
+class CloneIn(TypedDict):
+    """What is to be different when a job is run again."""
+
+    changes: NotRequired[Mapping[str, Any]]
+    """Fields of a job, each in place of the original's whole field; `null` leaves it out."""
+
+
 class ComparedSide(TypedDict):
     """One of the two that were compared."""
 

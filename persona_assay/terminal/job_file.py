@@ -1,7 +1,7 @@
 """Job files in YAML or JSON, parsed strictly: nothing in them is silently dropped."""
 
 import json
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +69,24 @@ def read_job_file(path: str, stdin: TextIO) -> JobFile:
     if not isinstance(job, dict):
         raise CommandError(f"{name} must contain one job (an object with personas, tasks, models, judges)")
     return JobFile(name, text, cast("JobIn", job))
+
+
+def changed_fields(fields: Iterable[str]) -> dict[str, Any]:
+    """Fields of a job from ``field=value``, the values as YAML.
+
+    Raises:
+        CommandError: One has no field, or a value that is not YAML.
+    """
+    changes = {}
+    for each in fields:
+        name, equals, value = each.partition("=")
+        if not (name and equals):
+            raise CommandError(f"--set {each}: write FIELD=VALUE")
+        try:
+            changes[name] = yaml.load(value, _Loader)  # noqa: S506 - derived from SafeLoader
+        except (ValueError, yaml.YAMLError, RecursionError) as error:
+            raise CommandError(f"--set {name}: the value is not valid YAML: {_reason(error)}") from error
+    return changes
 
 
 def line_of(pointer: str, text: str) -> int | None:

@@ -1,10 +1,10 @@
-"""The commands that start and watch jobs: `assay plan`, `submit`, `watch`, `status` and `jobs`."""
+"""The commands that start and watch jobs: `assay plan`, `submit`, `clone`, `watch`, `status` and `jobs`."""
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import TYPE_CHECKING, Literal, cast, get_args
 
 import click
 
@@ -13,12 +13,32 @@ from persona_assay.terminal.outcome import CommandError, exit_by, print_json, sa
 from persona_assay.terminal.quantities import counted
 from persona_assay.terminal.reading import save_report
 from persona_assay.terminal.waiting import wait_for
-from persona_assay.types import DetectIn, Job, JobIn, JobStatus, Plan
+from persona_assay.types import DetectIn, JobDetail, JobIn, JobStatus, Plan
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
 
 FILE = click.argument("file", metavar="FILE")
+WAIT = click.option("--wait", is_flag=True, help="Show progress until the job ends.")
+REPORT = click.option(
+    "--report",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Wait, and save the HTML report to this file.",
+)
+CONFIRM_CALLS = click.option(
+    "--confirm-calls",
+    type=click.IntRange(min=1),
+    help="Confirm that you expect this many calls; large jobs require it (or ask).",
+)
+CONFIRM_USD = click.option(
+    "--confirm-usd",
+    type=click.FloatRange(min=0),
+    default=1.0,
+    envvar="ASSAY_CONFIRM_USD",
+    show_envvar=True,
+    help="On a terminal, ask before submitting a job that may cost more, in US dollars.",
+)
+YES = click.option("--yes", "-y", is_flag=True, help="Submit without asking, whatever its size and price.")
 Metric = Literal["acc_atom", "acc", "ic_atom", "mean"]
 
 
@@ -96,26 +116,11 @@ def plan(
 
 @click.command()
 @FILE
-@click.option("--wait", is_flag=True, help="Show progress until the job ends.")
-@click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Wait, and save the HTML report to this file.",
-)
-@click.option(
-    "--confirm-calls",
-    type=click.IntRange(min=1),
-    help="Confirm that you expect this many calls; large jobs require it (or ask).",
-)
-@click.option(
-    "--confirm-usd",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    envvar="ASSAY_CONFIRM_USD",
-    show_envvar=True,
-    help="On a terminal, ask before submitting a job that may cost more, in US dollars.",
-)
-@click.option("--yes", "-y", is_flag=True, help="Submit without asking, whatever its size and price.")
+@WAIT
+@REPORT
+@CONFIRM_CALLS
+@CONFIRM_USD
+@YES
 @URL
 @AS_JSON
 def submit(
@@ -138,27 +143,83 @@ def submit(
 
         described = read_job_file(file, sys.stdin)
         with described.places():
-            job = _submitted(client, described.job, Consent(confirm_calls, confirm_usd, to_all=yes))
-        if not as_json:
-            click.echo(job["id"])
-        wait = wait or report is not None
-        last = wait_for(client, job, as_json=as_json) if wait else job
-        if report is not None:
-            say(f"HTML report: {report} ({save_report(client, job['id'], report):,} bytes)")
-        if as_json:
-            print_json(last)
-        if wait:
-            exit_by(last)
-        elif sys.stderr.isatty():
-            say(f"Watch its progress: assay watch {job['id']}")
+            consent = Consent(confirm_calls, confirm_usd, to_all=yes)
+            job = _submitted(client, described.job, consent, client.submit)
+        _told(client, job, wait=wait, report=report, as_json=as_json)
 
 
-def _submitted(client: "AssayClient", job: JobIn, consent: Consent) -> Job:
+@click.command()
+@JOB
+@click.option(
+    "--set",
+    "fields",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="A field of the job with its new value, as YAML; =null leaves the field out. Repeatable.",
+)
+@WAIT
+@REPORT
+@CONFIRM_CALLS
+@CONFIRM_USD
+@YES
+@URL
+@AS_JSON
+def clone(
+    job_id: str,
+    fields: tuple[str, ...],
+    confirm_calls: int | None,
+    confirm_usd: float,
+    url: str,
+    *,
+    yes: bool,
+    wait: bool,
+    report: Path | None,
+    as_json: bool,
+) -> None:
+    """Run a job again, with changes, and print the new job's ID.
+
+    Such as `assay clone JOB --set iterations=10 --set 'models=[openai/gpt-5.6]'`; prices and exit statuses as of `assay submit`.
+    """
+    with told_errors(), client_of(url) as client:
+        from persona_assay.terminal.job_file import changed_fields  # noqa: PLC0415
+
+        changes = changed_fields(fields)
+        merged = {**client.job(job_id)["spec"], **changes}
+        wanted = cast("JobIn", {name: value for name, value in merged.items() if value is not None})
+
+        def send(confirmed: JobIn) -> JobDetail:
+            if "confirm_calls" in confirmed:
+                changes["confirm_calls"] = confirmed["confirm_calls"]
+            return client.clone(job_id, changes)
+
+        job = _submitted(client, wanted, Consent(confirm_calls, confirm_usd, to_all=yes), send)
+        _told(client, job, wait=wait, report=report, as_json=as_json)
+
+
+def _told(client: "AssayClient", job: JobDetail, *, wait: bool, report: Path | None, as_json: bool) -> None:
+    """Print a new job's ID, and follow it and save its report as far as that is wanted."""
+    if not as_json:
+        click.echo(job["id"])
+    wait = wait or report is not None
+    last = wait_for(client, job, as_json=as_json) if wait else job
+    if report is not None:
+        say(f"HTML report: {report} ({save_report(client, job['id'], report):,} bytes)")
+    if as_json:
+        print_json(last)
+    if wait:
+        exit_by(last)
+    elif sys.stderr.isatty():
+        say(f"Watch its progress: assay watch {job['id']}")
+
+
+def _submitted(
+    client: "AssayClient", job: JobIn, consent: Consent, send: Callable[[JobIn], JobDetail]
+) -> JobDetail:
     """Submit a job; on a terminal, show its price first, and ask if it is large or may cost more than the limit."""
     if consent.calls is not None:
         job = {**job, "confirm_calls": consent.calls}
     if not (consent.to_all or sys.stdin.isatty()):
-        return client.submit(job)
+        return send(job)
     planned = client.plan(job)
     from persona_assay.terminal.listings import cost_words  # noqa: PLC0415
 
@@ -173,7 +234,7 @@ def _submitted(client: "AssayClient", job: JobIn, consent: Consent) -> Job:
         and not click.confirm(f"The job {' and '.join(doubts)}. Submit it?", err=True)
     ):
         raise CommandError("not submitted")
-    return client.submit(job if needed is None else {**job, "confirm_calls": needed})
+    return send(job if needed is None else {**job, "confirm_calls": needed})
 
 
 def _price_doubts(job: JobIn, planned: Plan, limit: float) -> Iterator[str]:
@@ -245,5 +306,5 @@ def jobs(in_state: JobStatus | None, limit: int, url: str, *, as_json: bool) -> 
         out().print(jobs_view(page))
 
 
-COMMANDS = (plan, submit, watch, status, jobs)
+COMMANDS = (plan, submit, clone, watch, status, jobs)
 """In the order of the help."""

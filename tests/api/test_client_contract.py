@@ -50,6 +50,7 @@ VALUES: dict[str, Any] = {
     "annotations": [],
     "wanted": {},
     "change": {},
+    "changes": {"iterations": 2},
     "connection": {},
     "events": ["job.completed"],
     "form": "csv",

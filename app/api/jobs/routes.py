@@ -1,11 +1,13 @@
 """`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
 
 from collections.abc import AsyncIterator
+from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
+from pydantic import ValidationError
 
 from app.api.http import cursors
 from app.api.http.access import needs
@@ -15,6 +17,7 @@ from app.api.http.dependencies import (
     CallerDep,
     JobId,
     MetadataFilter,
+    Services,
     ServicesDep,
     SpendingJobId,
     TenantDep,
@@ -22,16 +25,18 @@ from app.api.http.dependencies import (
     takes_a_stream,
 )
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
-from app.api.http.problems import wrong_field
+from app.api.http.problems import field_error, wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.db.jobs import jobs
+from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.contract import JobDetail, JobList, Plan
-from app.domain.jobs.request import JobChangeIn, JobIn, PlanIn
+from app.domain.jobs.request import CloneIn, JobChangeIn, JobIn, PlanIn
 from app.domain.jobs.status import JobStatus
 from app.domain.judging.judged_response import ResponseList
 from app.domain.keys.api_key import Scope
 from app.domain.results.contract import Results, RunDistances
+from app.services.jobs.clone import changed_body
 from app.services.jobs.control import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
 from app.services.jobs.follow import read_state
 from app.services.jobs.plan import plan_job
@@ -79,14 +84,13 @@ async def submit(
     idempotency_key: IdempotencyKey = None,
 ) -> JobDetail:
     """Accepts a job. It runs in the background; poll its `Location`."""
-    submission = Submission(
-        body,
-        await request.sent(),
-        body.name,
-        idempotency_key,
-        caller.capped_key,
-        gone=request.is_disconnected,
-    )
+    sent, gone = await request.sent(), request.is_disconnected
+    submission = Submission(body, sent, body.name, idempotency_key, caller.capped_key, gone)
+    return await _accepted(services, tenant, submission, response)
+
+
+async def _accepted(services: Services, tenant: str, submission: Submission, response: Response) -> JobDetail:
+    """Submits a job, and says where to follow it."""
     job = await submit_job(services.submission, tenant, submission)
     view = await view_job(services.engine, tenant, job.id)
     response.headers["Location"] = f"/v1/jobs/{job.id}"
@@ -100,6 +104,51 @@ async def submit(
 async def plan(request: StrictRequest, body: PlanIn, services: ServicesDep, tenant: TenantDep) -> Plan:
     """Says what a job would take and cost, and on request how large a one finds a difference. Nothing is spent or stored."""
     return await plan_job(services.planning, tenant, body, request.is_disconnected, body.detect)
+
+
+@router.post(
+    "/{job_id}/clone",
+    operation_id="cloneJob",
+    status_code=202,
+    responses=NOT_FOUND | CONFLICT,
+    summary="Run a job again, with changes",
+)
+@needs(Scope.SUBMIT)
+async def clone(
+    request: StrictRequest,
+    job_id: JobId,
+    body: CloneIn,
+    services: ServicesDep,
+    tenant: TenantDep,
+    caller: CallerDep,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
+) -> JobDetail:
+    """Submits another job with the body of this one, but for the changes; the original stays as it is.
+
+    Names are looked up again, and latest versions are those of now. Existing texts, and questions that were written
+    out, are not kept as a body: they have to be given again.
+    """
+    try:
+        changed = await changed_body(services.engine, tenant, job_id, body.changes)
+        wanted = await request.make(partial(_validated, changed))
+        submission = Submission(
+            wanted, changed, wanted.name, idempotency_key, caller.capped_key, request.is_disconnected
+        )
+        return await _accepted(services, tenant, submission, response)
+    except InvalidJobError as error:
+        raise InvalidJobError(
+            [FieldError(f"/changes{each.pointer}", each.message) for each in error.errors]
+        ) from error
+
+
+def _validated(body: dict[str, Any]) -> JobIn:
+    """A body as a job."""
+    try:
+        return JobIn.model_validate(body)
+    except ValidationError as error:
+        found = (field_error({**each, "loc": ("body", *each["loc"])}, body, JobIn) for each in error.errors())
+        raise InvalidJobError(list(dict.fromkeys(found))) from error
 
 
 @router.get("", operation_id="listJobs", summary="List jobs")

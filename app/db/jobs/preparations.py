@@ -87,6 +87,15 @@ async def questions_of_job(
     return {(row.persona, row.task): StoredStep(*row) for row in rows}
 
 
+async def has_given_questions(connection: AsyncConnection, tenant: str, job_id: str) -> bool:
+    """Whether questions were given with a job, by itself or from a set."""
+    given = text(
+        "SELECT EXISTS (SELECT FROM preparations"
+        " WHERE tenant = :tenant AND job_id = :job AND kind = 'questions' AND ask = 0)"
+    )
+    return bool((await connection.execute(given, {"tenant": tenant, "job": job_id})).scalar_one())
+
+
 async def growth(connection: AsyncConnection, tenant: str, job_id: str) -> list[int]:
     """How many personas there were after each ask for some, in the order of the asks."""
     rows = await connection.execute(

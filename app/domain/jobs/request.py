@@ -316,6 +316,21 @@ class JobChangeIn(Body):
     )
 
 
+class CloneIn(Body):
+    """What is to be different when a job is run again."""
+
+    model_config = ConfigDict(
+        extra="forbid",
+        strict=True,
+        json_schema_extra={"examples": [{"changes": {"name": "again", "iterations": 10}}]},
+    )
+
+    changes: dict[str, Any] = Field(
+        default_factory=dict,
+        description="Fields of a job, each in place of the original's whole field; `null` leaves it out.",
+    )
+
+
 class JudgingCheckIn(Body):
     """The sample that is judged sentence by sentence as well, drawn by the job's seed. It can't be left out."""
 

@@ -51,6 +51,32 @@ def submit_at_terminal(
         os.close(keyboard)
 
 
+class TestClone:
+    def test_sends_the_changes_and_prints_the_new_id(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_0", Answer(job("completed", spec={"seed": 1})))
+        service.on("POST /v1/jobs/job_0/clone", Answer(job("queued"), 202))
+        options = ("--set", "models=[openai/x]", "--set", "seed=null", "--set", "name=a = b")
+        result = assay(service, "clone", "job_0", *options)
+        assert (result.exit_code, result.stdout) == (0, "job_1\n")
+        assert service.asked[-1].body == {"changes": {"models": ["openai/x"], "seed": None, "name": "a = b"}}
+
+    def test_confirms_a_large_job_by_its_whole_body_when_asked_nothing(self, service: StubService) -> None:
+        service.on("GET /v1/jobs/job_0", Answer(job("completed", spec={"seed": 1, "tasks": ["essay"]})))
+        service.on("POST /v1/jobs/plan", Answer(planned(50.0, confirm_calls=300000)))
+        service.on("POST /v1/jobs/job_0/clone", Answer(job("queued"), 202))
+        assert assay(service, "clone", "job_0", "--set", "seed=null", "--yes").exit_code == 0
+        assert [sent.body for sent in service.asked[1:]] == [
+            {"tasks": ["essay"]},
+            {"changes": {"seed": None, "confirm_calls": 300000}},
+        ]
+
+    @pytest.mark.parametrize("field", ["seed", "=3", "seed=[", "seed=!!python/object:os.system {}"])
+    def test_names_a_change_that_is_none(self, service: StubService, field: str) -> None:
+        result = assay(service, "clone", "job_0", "--set", field)
+        assert (result.exit_code, service.asked) == (3, [])
+        assert f"--set {field.partition('=')[0]}" in result.stderr
+
+
 UNCONFIRMED = problem(422, "1 field is invalid", ("/confirm_calls", "about 300,000 calls are planned"))
 
 
