@@ -43,10 +43,11 @@ class TestANewMetric:
         assert [check["value"] is not None for check in found["gate"]["checks"]] == [True, True]
 
     def test_is_exported_reported_drawn_and_described(self, found: Json) -> None:
+        intervals = [f"ci95_{end}" for end in ("low", "high", "reason")]
+        intervals += [f"ci95_wordings_{end}" for end in ("low", "high", "reason")]
         assert [name for name in found["csv"] if name.startswith("xy_atom")] == [
-            "xy_atom",
-            "xy_atom_n",
-            "xy_atom_reason",
+            *("xy_atom", "xy_atom_n", "xy_atom_reason"),
+            *(f"xy_atom_{each}" for each in intervals),
         ]
         assert "XYatomnewly measured" in found["report"]
         assert "What nobody has measured before." in found["report"]
