@@ -48,6 +48,7 @@ def test_a_job_can_be_submitted(stack: Service, page: str, job: dict[str, Any]) 
 TOLD = (
     r"calls, 0.0 dollars.*E-high [01]\.\d+ .*n = .*(pass|inconclusive) \[.*422 invalid \[\('/tasks/0'",
     r"completed (\d+)/\1\n[01]\.\d+",
+    r"persona +acc_atom +acc_atom_n\n0 ",
 )
 
 

@@ -89,9 +89,11 @@ class TestDocument:
         for path, item in document["paths"].items():
             for method, operation in item.items():
                 for media, body in operation.get("requestBody", {}).get("content", {}).items():
-                    schema = body["schema"]
-                    whole = schemas[schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
-                    if not (body.get("example") or whole.get("examples")):
+                    kinds = body["schema"].get("oneOf", [body["schema"]])
+                    wholes = [
+                        schemas[kind["$ref"].rpartition("/")[2]] if "$ref" in kind else kind for kind in kinds
+                    ]
+                    if not (body.get("example") or all(whole.get("examples") for whole in wholes)):
                         lacking.append((method, path, media))
         assert lacking == []
 

@@ -242,6 +242,7 @@ async def calibration(
 
 @router.get(
     "/jobs/{job_id}/human-study",
+    operation_id="getHumanStudy",
     responses=NOT_FOUND,
     summary="See how far people agree with judges by model and task",
 )

@@ -87,7 +87,7 @@ async def results(engine: AsyncEngine, job: JobRow) -> str:
     async with engine.connect() as connection:
         stored = await jobs.stored_result(connection, TENANT, job.id)
     assert stored is not None
-    return MOMENT.sub('"a moment"', stored).replace(job.id, "this job")
+    return MOMENT.sub('"a moment"', stored).replace(job.id.removeprefix("job_"), "this job")
 
 
 async def rows(engine: AsyncEngine, job: JobRow) -> list[Any]:
