@@ -13,7 +13,7 @@ from benchmarks.inference.models import family
 from benchmarks.inference.population import varied_mean
 
 NOISE = Noise(personas=0.08, wordings=0.05, both=0.03, runs=0.15)
-SIZES = (Size(6, 1, 6, 5), Size(15, 3, 6, 5), Size(50, 1, 6, 5))
+SIZES = (Size(6, 1, 6, 5), Size(15, 3, 6, 5), Size(50, 1, 6, 5), Size(15, 1, 3, 5), Size(50, 1, 3, 5))
 EFFECTS = (0.0, 0.05, 0.1)
 """Standard deviations of the effect of wording × model."""
 

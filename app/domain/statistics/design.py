@@ -7,22 +7,27 @@ Which population a mean over cells speaks for decides what is drawn anew (Clark,
 * personas like these, these wordings: personas within their strata (Cochran, 1977, section 5.4);
 * personas like these, wordings like these: both, v(personas) + v(wordings) − v(their interaction).
 
-Degrees of freedom are Satterthwaite's (Cochran, 1977, equation 5.16; of the quasi-F, Clark, 1973).
+Degrees of freedom are Satterthwaite's (Cochran, 1977, equation 5.16), of the last fewer where there are few wordings.
 """
 
 import enum
 import math
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray
-from app.domain.statistics.resampling import FEWEST_CLUSTERS, student, student_tail, unanimous
+from app.domain.statistics.resampling import (
+    FEWEST_CLUSTERS,
+    student,
+    student_tail,
+    unanimous,
+)
 from app.domain.statistics.variability import Variability
 
 FEWEST_WORDINGS = 3
@@ -33,6 +38,7 @@ MANY_CELLS = 10
 """As many cells tell how the runs of one more vary."""
 UNKNOWN_RUNS = "unknown_runs: only the value is known, not how it varies with runs"
 _NO_SPREAD = 10**-18
+_LEAST = 0.1
 
 
 class Population(enum.Enum):
@@ -165,8 +171,31 @@ def crossed(personas: Error, wordings: Error, both: Error) -> Error:
         whole <= larger.variance
     ):  # each has the interaction in it already: the sum is never less than one of them
         return larger._replace(clusters=clusters)
-    parts = sum(each.variance**2 / each.degrees for each in (personas, wordings, both))
-    return Error(whole, max(1.0, whole**2 / parts), clusters)
+    parts = (personas, wordings, both)
+    found = degrees_of_both([each.variance for each in parts], [each.degrees for each in parts])
+    return Error(whole, float(found), clusters)
+
+
+def degrees_of_both(variances: Iterable[Any], degrees: Iterable[Any]) -> Any:
+    """The degrees of freedom of v(personas) + v(wordings) − v(interaction), numbers or arrays alike.
+
+    Satterthwaite's are an estimate, too many where a few wordings look alike by chance: with three, up to 7.5 % of equal models then
+    differ. Cochran and Cox's t (1957), the mean of both samples' t weighted by variance, is safe, and too wide where there are many
+    wordings. This is between them, nearer to the latter the fewer wordings there are: at most 5.3 % differ, of 6 to 150 personas and
+    any wordings from three on. What is averaged is 1 / (degrees − 1), in which Student's quantile is nearly linear.
+
+    Args:
+        variances: Personas', wordings' and their interaction's.
+        degrees: Theirs.
+    """
+    (personas, wordings, both), (of_personas, of_wordings, of_interaction) = variances, degrees
+    squares = personas**2 / of_personas + wordings**2 / of_wordings + both**2 / of_interaction
+    estimated = (personas + wordings - both) ** 2 / np.maximum(squares, _NO_SPREAD**2)
+    share = np.minimum(1, 2 / of_wordings)
+    safe = personas / np.maximum(_LEAST, of_personas - 1) + wordings / np.maximum(_LEAST, of_wordings - 1)
+    steep = share * safe / np.maximum(personas + wordings, _NO_SPREAD)
+    estimated = np.maximum(estimated, np.minimum(of_personas, of_wordings))
+    return 1 + 1 / (steep + (1 - share) / np.maximum(_LEAST, estimated - 1))
 
 
 def plus(one: Error | str, other: Error | str) -> Error | str:

@@ -2,9 +2,10 @@
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from app.domain.metrics.metric import FloatArray
-from app.domain.statistics.crossed import crossed_difference
+from app.domain.statistics.crossed import crossed_difference, joined
 from app.domain.statistics.design import DesignCell, Stratum
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import paired_difference
@@ -58,13 +59,41 @@ def test_no_difference_that_the_scale_allows_says_so() -> None:
 
 
 @pytest.mark.parametrize("repetitions", [300, pytest.param(3000, marks=pytest.mark.long)])
-@pytest.mark.parametrize("size", [Size(6, 1, 6, 5), Size(15, 3, 6, 5)])
+@pytest.mark.parametrize("size", [Size(6, 1, 6, 5), Size(15, 3, 6, 5), Size(50, 1, 3, 5)])
 def test_equal_models_are_seldom_called_different_however_wordings_act_on_them(
     size: Size, repetitions: int
 ) -> None:
     noise = NOISE._replace(wordings=0.1, both=0.05)
     share, _ = found_share(np.random.default_rng(5), noise, size, 0.0, repetitions)
     assert share < 0.055 + 2 * (0.05 * 0.95 / repetitions) ** 0.5
+
+
+@pytest.mark.parametrize(
+    ("personas", "wordings", "sd"),
+    [
+        (6, 3, 0.1),
+        (50, 3, 0.02),
+        (50, 3, 0.05),
+        (50, 3, 0.1),
+        (150, 3, 0.05),
+        (50, 4, 0.05),
+        (50, 6, 0.1),
+        (36, 12, 0.1),
+    ],
+)
+def test_few_wordings_that_look_alike_by_chance_do_not_make_equal_models_differ(
+    personas: int, wordings: int, sd: float
+) -> None:
+    """With Satterthwaite's degrees of freedom 7.5 % of these differed with three wordings."""
+    draws, count = np.random.default_rng(7), 60_000
+    within = (0.03**2 + 0.15**2 / 5) / personas / wordings
+    expected = np.array([0.08**2 / personas + within, sd**2 / wordings + within, within])
+    degrees = np.array([personas - 1.0, wordings - 1, (personas - 1) * (wordings - 1)])
+    squares = expected * draws.chisquare(degrees, (count, 3)) / degrees
+    variances, freedom = joined(squares, np.broadcast_to(degrees, squares.shape))
+    found = np.abs(draws.standard_normal(count)) * (expected @ (1, 1, -1)) ** 0.5
+    alarms = (found > stdtrit(freedom, 0.975) * np.sqrt(variances)).mean()
+    assert 0.02 < alarms < 0.055
 
 
 @pytest.mark.long
