@@ -43,7 +43,7 @@ from app.reports.views.top_comparison import (
     compare_top,
     too_little_of,
 )
-from app.web.templates import make_environment, source, style_sheet
+from app.web.templates import make_environment, page_script, style_sheet
 
 FOLDER = "report"
 
@@ -142,7 +142,7 @@ def render(material: Material) -> bytes:
 
 def _page(results: Results, material: Material) -> bytes:
     level_bounds, words, sample = LevelBounds.of(results.cells), InWords.of(results), material.sample
-    styles, script = style_sheet(FOLDER, "report.css"), source(FOLDER, "report.js")
+    styles, script = style_sheet(FOLDER, "report.css"), page_script(FOLDER, "report.js")
     summary = Summary(results, level_bounds)
     models = summary.models()
     gym = persona_scores(results)

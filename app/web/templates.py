@@ -9,7 +9,7 @@ from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 from app.domain.jobs.status import TERMINAL
 from app.domain.metrics.registry import BY_NAME
-from app.web.visible import visible
+from app.web.visible import direction, visible
 
 SHARED = "shared"
 """The folder of what the report and the console have in common."""
@@ -28,6 +28,11 @@ def style_sheet(folder: str, name: str) -> str:
     return "\n".join([*(source(SHARED, shared) for shared in SHARED_STYLES), source(folder, name)])
 
 
+def page_script(folder: str, name: str) -> str:
+    """A script behind what all pages share: times in the reader's zone."""
+    return source(SHARED, "times.js") + source(folder, name)
+
+
 def make_environment(folder: str) -> Environment:
     """The templates of a folder, which can use the shared ones by their names."""
     environment = Environment(
@@ -41,7 +46,7 @@ def make_environment(folder: str) -> Environment:
     )
     environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
     environment.globals |= {"metric_definitions": BY_NAME, "TERMINAL": TERMINAL}
-    environment.filters |= {"moment": _moment, "dollars": _dollars}
+    environment.filters |= {"moment": _moment, "dollars": _dollars, "direction": direction}
     return environment
 
 

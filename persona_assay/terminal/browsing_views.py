@@ -100,7 +100,10 @@ def _response(response: Json) -> Iterator[RenderableType]:
     for unit in response["units"]:
         wrong = any(verdict["in_character"] is False for verdict in unit["verdicts"])
         scores = " ".join(_score(verdict) for verdict in unit["verdicts"])
-        lines.add_row(Text(scores, style="error" if wrong else ""), Text(printable(unit["text"])))
+        said = Text(printable(unit["text"]))
+        if any(verdict["suspicion"] in {"text", "both"} for verdict in unit["verdicts"]):
+            said.append("  uncertain: prompt injection", style="warning")
+        lines.add_row(Text(scores, style="error" if wrong else ""), said)
     if not response["units"] and response["text"]:
         lines.add_row("", printable_lines(response["text"]))
     yield Padding(lines, (0, 0, 1, 2), expand=False)

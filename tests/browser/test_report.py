@@ -276,3 +276,28 @@ class TestHostileTexts:
         expect(offline.get_by_role("heading", name="Comparison with published results")).to_be_visible()
         ids = offline.evaluate("[...document.querySelectorAll('[id]')].map(element => element.id)")
         assert len(ids) == len(set(ids))
+
+
+class TestReaders:
+    def test_in_other_time_zones_see_their_own_times(self, browser: Browser, file: str) -> None:
+        context = browser.new_context(timezone_id="Asia/Tokyo")
+        page = context.new_page()
+        page.goto(file)
+        # Started at 04:19:03 in UTC, nine hours before Tokyo's.
+        expect(page.get_by_text("Started 2026-11-21 13:19:03")).to_contain_text("(Asia/Tokyo)")
+        expect(page.locator("time").first).to_have_attribute("title", "2026-11-21 04:19:03 UTC")
+        context.close()
+
+    def test_of_right_to_left_texts_see_them_at_the_right(self, offline: Page, tmp_path: Path) -> None:
+        hebrew = "\u05e9\u05dc\u05d5\u05dd."
+        response = response_of(f"{hebrew}\n\nHello.", (hebrew, 5), ("Hello.", 5), item_text=hebrew)
+        offline.goto(written(tmp_path, results_of([response]), [response]))
+        ends = offline.evaluate(
+            """() => [...document.querySelectorAll(".card .text, .card .item")].map((paragraph) => {
+              const range = document.createRange();
+              range.selectNodeContents(paragraph);
+              const [text, whole] = [range.getClientRects()[0], paragraph.getBoundingClientRect()];
+              return text.left - whole.left > whole.right - text.right;
+            })"""
+        )
+        assert ends == [True, True, False]

@@ -13,11 +13,10 @@ from fastapi import Request, Response
 from fastapi.responses import HTMLResponse
 from jinja2 import Environment
 
-from app.web.templates import make_environment, source, style_sheet
+from app.web.templates import make_environment, page_script, source, style_sheet
 
 FOLDER = "console"
 STYLES = "console.css"
-SCRIPTS = ("console.js", "label.js")
 
 API = "/v1/"
 """Where programs ask; all else may be asked by people, who are answered in pages."""
@@ -77,7 +76,11 @@ def problem_page(problem: Mapping[str, Any], headers: Mapping[str, str] | None =
 @cache
 def static_files() -> Mapping[str, StaticFile]:
     """The console's files by name."""
-    contents = {STYLES: style_sheet(FOLDER, STYLES)} | {name: source(FOLDER, name) for name in SCRIPTS}
+    contents = {
+        STYLES: style_sheet(FOLDER, STYLES),
+        "console.js": page_script(FOLDER, "console.js"),
+        "label.js": source(FOLDER, "label.js"),
+    }
     return {name: _static_file(name, content.encode()) for name, content in contents.items()}
 
 

@@ -1,13 +1,14 @@
 """A response as a page shows it: every sentence marked by how far it is from the persona, long texts cut."""
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 from operator import attrgetter
 from statistics import fmean
 
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
+from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.results.contract import Results
 from app.reports.views.in_words import InWords
@@ -27,6 +28,13 @@ IN, BELOW, ABOVE, OUTSIDE, NONE = "in", "below", "above", "outside", "none"
 """Where a sentence stands to the persona's level; outside: which side is not known; none: no score."""
 
 
+_DOUBTS = {
+    Suspicion.TEXT: "prompt injection",
+    Suspicion.REPLY: "the judge’s reply lacks its key word",
+    Suspicion.BOTH: "prompt injection, and the judge’s reply lacks its key word",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Sentence:
     """One sentence.
@@ -38,6 +46,7 @@ class Sentence:
         score: The judges' scores, for example ``"4"`` or ``"4·5"``; the reason in a word where there is none.
         verdicts: How the persona should be, and each judge's reply in words, a line each. Untrusted text.
         new_paragraph: Whether the response has a line break before it.
+        doubt: What makes a verdict on it uncertain; empty if nothing does.
     """
 
     text: str
@@ -46,6 +55,7 @@ class Sentence:
     score: str
     verdicts: str
     new_paragraph: bool
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +66,13 @@ class CardGrade:
         judge: The judge's label.
         found: The score, or in a word why there is none.
         reasons: The justification, or the whole reply that has none, or why there is no reply. Untrusted text.
+        doubt: What makes it uncertain; empty if nothing does.
     """
 
     judge: str
     found: str
     reasons: str
+    doubt: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +98,7 @@ class Card:
         hidden: Sentences that are not shown.
         units: Sentences in all.
         out_of_character: Sentences that any judge finds out of character.
+        doubtful: Sentences with an uncertain verdict.
         acc_atom: Share of all scores in the persona's level; ``None`` without a score.
         deviation: Mean distance of the scores to the level, in widths of the scale.
         score: The mean of the judges' grades, 1–5; ``None`` without one.
@@ -112,6 +125,7 @@ class Card:
     hidden: int
     units: int
     out_of_character: int
+    doubtful: int
     acc_atom: float | None
     deviation: float
     score: float | None
@@ -161,6 +175,7 @@ def make_card(response: JudgedResponse, level_bounds: LevelBounds, words: InWord
         hidden=len(response.units) - len(shown) if judged else 0,
         units=len(response.units),
         out_of_character=sum(unit.out_of_character for unit in response.units),
+        doubtful=sum(any(v.suspicion for v in unit.verdicts) for unit in response.units),
         acc_atom=sum(v.in_character is True for v in scored) / len(scored) if scored else None,
         deviation=sum(abs(level_bounds.deviation(v, response.levels)) for v in scored) / max(1, len(scored)),
         score=response.score,
@@ -192,7 +207,12 @@ def worst_sentence(results: Results, level_bounds: LevelBounds) -> Sentence | No
 def _grade(grade: ResponseGrade) -> CardGrade:
     found = grade.status.value if grade.score is None else str(grade.score)
     reasons = grade.justification or grade.raw or grade.error or ""
-    return CardGrade(grade.judge, found, _cut(reasons, SENTENCE_CHARACTERS))
+    return CardGrade(grade.judge, found, _cut(reasons, SENTENCE_CHARACTERS), _doubt([grade]))
+
+
+def _doubt(said: Iterable[UnitVerdict | ResponseGrade]) -> str:
+    """What makes any of these uncertain; empty if nothing does."""
+    return "; ".join(dict.fromkeys(_DOUBTS[each.suspicion] for each in said if each.suspicion))
 
 
 def _sentences(response: JudgedResponse, level_bounds: LevelBounds, words: InWords) -> Iterator[Sentence]:
@@ -234,6 +254,7 @@ def _sentence(
         score="·".join(map(str, scores)) or _why_unscored(unit),
         verdicts="\n".join(_told(unit, levels, words)),
         new_paragraph=new_paragraph,
+        doubt=_doubt(unit.verdicts),
     )
 
 

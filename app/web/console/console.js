@@ -1,4 +1,3 @@
-"use strict";
 // Pages are complete without this: it only puts those parts of a page that have changed in their place.
 
 const address = document.body.dataset.live;
@@ -14,6 +13,7 @@ const replace = ({ id, html }) => {
   const checked = [...part.querySelectorAll("input:checked")].map((input) => input.id);
   part.outerHTML = html;
   for (const input of checked.map((each) => document.getElementById(each))) if (input) input.checked = true;
+  inReadersZone(document.getElementById(id));
   const heard = document.getElementById(id).dataset.said;
   if (heard !== said) document.getElementById("heard").textContent = heard;
   if (focused) document.getElementById(focused)?.focus({ preventScroll: true });

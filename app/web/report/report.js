@@ -1,4 +1,3 @@
-"use strict";
 {
   const form = document.getElementById("filters");
   const cards = [...document.querySelectorAll(".card")];

@@ -107,7 +107,10 @@ class TestHostileTexts:
         text = "\u202etxet\u202c"
         page = await page_of([response_of(text, (text, 1), persona=text, model=text, item_text=text)])
         holders = {tag for tag, found in page.texts if text in found}
-        assert holders <= {"bdi", "span", "option", "text"}  # an SVG's text is a paragraph of its own
+        # An SVG's text is a paragraph of its own, and so is one with a direction of its own.
+        assert holders <= {"bdi", "span", "option", "text", "p"}
+        texts = {"item", "text", "text whole", "error"}
+        assert all("dir" in a for tag, a in page.elements if tag == "p" and a.get("class") in texts)
 
     async def test_a_huge_text_is_cut_and_the_cut_is_told(self) -> None:
         huge = "x" * 100_000
