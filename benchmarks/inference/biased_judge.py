@@ -6,6 +6,7 @@ texts; the labels are drawn by the product's own rounds, and the figures are the
 
 import sys
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from app.domain.labels.calibration import (
     MetricName,
 )
 from app.domain.labels.rounds import Candidate, Stratum, draw_sentences, draw_where_labels_help
-from app.domain.metrics.metric import IntArray
+from app.domain.metrics.metric import FloatArray, IntArray
 from app.domain.statistics.prediction_powered import Population, Sample, calibrated
 
 SCALE = Scale()
@@ -29,6 +30,7 @@ LEVELS = ("low", "neutral", "high")
 TASKS = ("essay", "post", "questionnaire")
 ONE_UP, ONE_DOWN = 0.25, 0.08
 PERSONAS, RUNS = 5, 5
+FIVE_OF_EACH = tuple(level for level in LEVELS for _ in range(PERSONAS))
 SENTENCES = (4, 25)
 LABELS = (60, 100, 200, 400)
 RANGES: dict[MetricName, tuple[float, float]] = {
@@ -65,22 +67,34 @@ class Coverage:
     width_of_labels: float
 
 
+def concentration(level: str) -> FloatArray:
+    """Of the Dirichlet distribution that a cell's sentences by score are from."""
+    return np.asarray(0.6 + 2 * (np.abs(np.arange(5) - 2 * LEVELS.index(level)) < 2))
+
+
 class Texts:
     """A model's sentences as people and as the judge score them."""
 
-    def __init__(self, seed: int, *, biased: bool = True) -> None:
+    def __init__(
+        self,
+        seed: int | Sequence[int],
+        *,
+        biased: bool = True,
+        levels: Sequence[str] = FIVE_OF_EACH,
+        runs: int = RUNS,
+    ) -> None:
         draws = np.random.default_rng(seed)
         self.cells = [
             JudgedCell("model", f"{level}-{n}", task, level)
-            for level in LEVELS
-            for n in range(PERSONAS)
+            for n, level in enumerate(levels)
             for task in TASKS
         ]
         rows = []
+        self.shares: list[FloatArray] = []
         for cell, each in enumerate(self.cells):
-            near = np.abs(np.arange(5) - 2 * LEVELS.index(each.level)) < 2
-            shares = draws.dirichlet(0.6 + 2 * near)
-            for run in range(RUNS):
+            shares = draws.dirichlet(concentration(each.level))
+            self.shares.append(shares)
+            for run in range(runs):
                 count = int(draws.integers(*SENTENCES))
                 rows.append((np.full(count, cell), np.full(count, run), draws.choice(5, count, p=shares) + 1))
         self.cell, self.run, self.people = (np.concatenate(column) for column in zip(*rows, strict=True))

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from app.domain.metrics.interval import Interval
 from app.domain.metrics.registry import range_of
 from app.domain.statistics.cells import CellEstimate, estimate_cell, fewest_wordings, shape_of
 from app.domain.statistics.design import (
@@ -93,15 +94,17 @@ def coverage(
                 for population in Population:
                     ends = interval(value, error(varied, population), range_of(name, SCALE), shape)
                     true = float(np.mean([each[name] for each in truths[population][:personas]]))
-                    _count(rows[personas, name, population], ends.ends, ends.reason, true)
+                    count(rows[personas, name, population], ends, true)
     return rows
 
 
-def _count(row: Row, ends: tuple[float, float] | None, reason: str | None, true: float) -> None:
+def count(row: Row, found: Interval, true: float) -> None:
+    """Counts an interval."""
     row.of += 1
-    if ends is None:
-        row.reasons.add((reason or "").partition(":")[0])
+    if found.ends is None:
+        row.reasons.add((found.reason or "").partition(":")[0])
         return
+    low, high = found.ends
     row.printed += 1
-    row.width += ends[1] - ends[0]
-    row.hits += ends[0] <= true <= ends[1]
+    row.width += high - low
+    row.hits += low <= true <= high

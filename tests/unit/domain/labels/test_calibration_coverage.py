@@ -3,6 +3,8 @@
 import pytest
 
 from app.domain.labels.calibration import MetricName
+from app.domain.statistics.design import Population
+from benchmarks.inference import calibrated
 from benchmarks.inference.biased_judge import coverage
 
 LONG = 1000
@@ -25,3 +27,13 @@ def test_hold_the_truth_and_are_narrower_than_labels_alone(metric: MetricName, r
     assert found.width < 0.7 * found.width_of_labels
     if metric == "acc_atom":  # what the second of two rounds is divided for
         assert found.width_in_two < 0.95 * found.width
+
+
+def test_hold_it_for_more_than_these_texts_where_the_judges_own_do_not() -> None:
+    found = calibrated.coverage(personas=6, levels=3, runs=5, repetitions=40)
+    own, people = (found[whose, "mean", Population.THESE] for whose in ("judge", "calibrated"))
+    assert own.coverage < 0.4
+    assert people.coverage > 0.85
+    assert found["calibrated", "acc_atom", Population.PERSONAS].coverage > 0.85
+    few = calibrated.coverage(personas=3, levels=1, runs=5, repetitions=2)
+    assert few["calibrated", "mean", Population.PERSONAS].reasons == {"too_few_personas"}
