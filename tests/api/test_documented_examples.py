@@ -52,11 +52,7 @@ TOLD = (
 )
 
 
-PROGRAMS = [block for block in blocks(CLIENT, "python") if "frames" not in block]
-"""The example for notebooks goes on from another one."""
-
-
-@pytest.mark.parametrize(("example", "told"), list(zip(PROGRAMS, TOLD, strict=True)))
+@pytest.mark.parametrize(("example", "told"), list(zip(blocks(CLIENT, "python"), TOLD, strict=True)))
 def test_a_program_does_what_it_says(stack: Service, tmp_path: Path, example: str, told: str) -> None:
     done = _run([sys.executable, "-c", example], stack, tmp_path)
     assert re.search(told, done, re.DOTALL), done
