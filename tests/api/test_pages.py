@@ -131,6 +131,19 @@ class TestForm:
         assert hidden["planned"] not in answer.text
         assert api.get("/v1/jobs").json()["data"] == []
 
+    def test_is_filled_in_as_a_job_was(self, api: Service) -> None:
+        job = api.submit(job_body(name="first try", iterations=3))
+        assert f'href="/new?from={job["id"]}"' in look(api, f"/jobs/{job['id']}").text
+        answer = look(api, f"/new?from={job['id']}")
+        assert answer.status_code == 200
+        for part in ('value="first try"', 'value="simulated/sim-faithful"', 'value="E-low" checked'):
+            assert part in answer.text
+        texts = [{"persona": "E-low", "task": "essay", "text": "I stay in."}]
+        given = api.submit(job_body(models=None, instructions=None, responses=texts))
+        assert "give it again" in look(api, f"/new?from={given['id']}").text
+        for unknown in ("job_01kxyz0abcdefghjkmnpqrstvw", "odd"):
+            assert look(api, f"/new?from={unknown}").status_code == 404
+
     def test_its_models_are_checked_by_a_button(self, api: Service) -> None:
         models = {"model_model_0": "acme/acme-1", "judge_model_0": "acme/unheard-of", "action": "check"}
         answer = post(api, "/new", FORM | models)

@@ -2,8 +2,10 @@
 
 import csv
 import io
+import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -267,6 +269,60 @@ class JobForm:
             if (text := self.typed.text(f"detect_{name}"))
         }
         return found if "difference" in found else None
+
+
+def form_of(body: Mapping[str, Any], names: Collection[str], instructions: int) -> Typed:
+    """The form as it is filled in for a job's body: by its fields where they make that very body, else as JSON.
+
+    Args:
+        body: The body; its confirmation of calls is left out.
+        names: The personas and sets that can be ticked.
+        instructions: How many instructions there are to choose from.
+    """
+    wanted = {name: value for name, value in body.items() if value is not None and name != "confirm_calls"}
+    if wanted.get("instructions") == "all":
+        del wanted["instructions"]
+    with suppress(AttributeError, KeyError, TypeError):  # what is written in another way than the form does
+        typed = _filled(wanted, instructions)
+        if set(typed.all("persona")) <= set(names) and JobForm(typed, instructions).body == wanted:
+            return typed
+    return Typed({"json": [json.dumps(wanted, ensure_ascii=False, indent=2)]})
+
+
+def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
+    """The fields for as much of a body as they can say."""
+    judging, named = body.get("judging", {}), [one for one in body["personas"] if isinstance(one, str)]
+    found: dict[str, Any] = {
+        name: body[name] for name in ("name", "reasoner", *NUMBERS, *CHOICES) if name in body
+    }
+    found |= {f"budget_{name}": limit for name, limit in body.get("budget", {}).items()}
+    found |= {f"reuse_{name}": scope for name, scope in body.get("reuse", {}).items()}
+    found["sentences_per_call"] = judging.get("sentences_per_call", "")
+    found["order_check"] = judging.get("order_check", {}).get("share", "")
+    for n, one in enumerate(one for one in body["personas"] if not isinstance(one, str)):
+        found |= {field("persona", part, n): one[part] for part in ("id", "description")}
+        found[field("persona", "traits", n)] = [
+            f"{key} {level}" for key, level in one.get("traits", {}).items()
+        ]
+    for name, kind in (("models", "model"), ("judges", "judge")):
+        for n, one in enumerate(body.get(name, ())):
+            parts = {"model": one} if isinstance(one, str) else one
+            found |= {field(kind, part, n): parts[part] for part in parts}
+    for own in body.get("dimensions", ()):
+        found |= {f"dimension_{part}": own[part] for part in DIMENSION if part in own}
+        found["dimension_questions"] = "\n".join(own.get("questions", ()))
+    lists = {
+        "persona": named,
+        "task": body["tasks"],
+        "instruction": body.get("instructions", range(instructions)),
+    }
+    lists["control"] = ["on"] if body.get("control") else []
+    return Typed(
+        {
+            name: [str(each) for each in value] if isinstance(value, list | range) else [str(value)]
+            for name, value in (found | lists).items()
+        }
+    )
 
 
 def derived_id(description: str) -> str:

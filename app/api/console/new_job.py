@@ -5,19 +5,27 @@ import json
 import re
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from app.api.console.forms import typed_by
-from app.api.console.job_form import JobForm, Typed, field
+from app.api.console.job_form import JobForm, Typed, field, form_of
 from app.api.http.access import Caller, needs
-from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import (
+    CallerDep,
+    Services,
+    ServicesDep,
+    TenantDep,
+    job_id_of,
+    no_unknown_parameters,
+)
 from app.api.http.pages import page
 from app.api.http.problems import ProblemError, field_error
 from app.api.providers.model_routes import keep_check_rate
+from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn, ModelIn, PlanIn
 from app.domain.keys.api_key import Scope
@@ -26,8 +34,10 @@ from app.llm.connections.connections import Connections
 from app.services.errors import SpendingCapError
 from app.services.identifiers import new_id
 from app.services.jobs.check_model import Check, check_model
+from app.services.jobs.clone import changed_body
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
+from app.services.jobs.view import find_job
 from app.services.sets.sets import list_sets
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
@@ -40,8 +50,16 @@ Json = dict[str, Any]
 
 @router.get("/new")
 @needs(Scope.READ)
-async def new(services: ServicesDep, tenant: TenantDep) -> Response:
-    """An empty form."""
+async def new(
+    services: ServicesDep,
+    tenant: TenantDep,
+    from_: Annotated[
+        str | None, Query(alias="from", description="A job whose body fills in the form.")
+    ] = None,
+) -> Response:
+    """An empty form, or one that is filled in as a job was described."""
+    if from_ is not None:
+        return await _again(services, tenant, job_id_of(from_))
     tasks = list(services.instrument.tasks)
     typed = Typed(
         {
@@ -52,6 +70,21 @@ async def new(services: ServicesDep, tenant: TenantDep) -> Response:
         }
     )
     return await _shown(services, tenant, typed)
+
+
+async def _again(services: Services, tenant: str, job_id: str) -> Response:
+    """The form that makes a job again; what the job was given, but its body does not have, is asked for."""
+    job, missing = await find_job(services.engine, tenant, job_id), []
+    try:
+        await changed_body(services.engine, tenant, job_id, {})
+    except InvalidJobError as error:
+        missing = list(error.errors)
+    catalog, instrument = services.submission.catalog, services.instrument
+    kept = await list_sets(services.engine, "persona_sets", tenant, limit=KEPT_SETS, after=None)
+    names = [*catalog.persona_sets, *instrument.personas, *(each.id for each in kept)]
+    typed = form_of(job.request, names, len(instrument.instructions))
+    errors = JobForm(typed, len(instrument.instructions)).errors(missing)
+    return await _shown(services, tenant, typed, errors=errors, again=job)
 
 
 KEY = re.compile(r"form_[0-9a-z]{1,64}")
@@ -168,6 +201,7 @@ async def _shown(
     errors: dict[str, list[FieldError]] | None = None,
     planned: Json | None = None,
     checks: list[Json] | None = None,
+    again: JobRow | None = None,
 ) -> Response:
     """The form as it was filled in, with what is wrong or with its plan."""
     catalog = services.submission.catalog
@@ -181,6 +215,7 @@ async def _shown(
         errors=errors or {},
         planned=planned,
         checks=checks or [],
+        again=again,
         persona_sets={name: len(ids) for name, ids in catalog.persona_sets.items()},
         kept=kept,
         personas=list(services.instrument.personas.values()),

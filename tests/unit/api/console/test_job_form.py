@@ -1,10 +1,11 @@
 """The body that a form makes, and where what is wrong with it is told."""
 
+from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import pytest
 
-from app.api.console.job_form import SPARE_ROWS, JobForm, Typed, traits
+from app.api.console.job_form import SPARE_ROWS, JobForm, Typed, form_of, traits
 from app.domain.errors import FieldError
 
 INSTRUCTIONS = 6
@@ -225,3 +226,50 @@ class TestRows:
     def test_what_is_no_form_is_refused(self, body: bytes) -> None:
         with pytest.raises(ValueError, match=r".+"):
             Typed.parse(body)
+
+
+class TestFormOfABody:
+    SMALL: ClassVar[dict[str, Any]] = {"personas": ["E-low"], "tasks": ["essay"], "models": ["acme/one"]}
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {},
+            {"name": "again", "seed": 3, "iterations": 2, "instructions": [0, 3], "control": True},
+            {
+                "personas": [
+                    "E-low",
+                    {"id": "x", "description": "a critic", "traits": {"A": "low", "N": "high"}},
+                ]
+            },
+            {"models": ["acme/one", {"model": "acme/two", "temperature": 0.7}], "judges": ["acme/judge"]},
+            {"budget": {"usd": 2.5, "calls": 9}, "priority": "low", "execution": "batch"},
+            {"reuse": {"judging": "in_job"}, "judging": {"sentences_per_call": 4}},
+            {"judging": {"order_check": {"share": 0.05}}, "reasoner": "acme/reasoner"},
+            {"dimensions": [{"id": "p", "name": "pride", "options": "1) a 2) b", "questions": ["Q?", "R?"]}]},
+        ],
+    )
+    def test_is_filled_in_so_that_it_makes_the_body(self, more: dict[str, Any]) -> None:
+        body = self.SMALL | more
+        typed = form_of(body | {"confirm_calls": 9}, ["E-low"], INSTRUCTIONS)
+        assert typed.text("json") == ""
+        assert JobForm(typed, INSTRUCTIONS).body == body
+
+    @pytest.mark.parametrize(
+        "more",
+        [
+            {"personas": ["pset_of_last_year"]},
+            {"tasks": [{"task": "expected_action", "questions": 2}]},
+            {"models": [{"model": "acme/two", "top_p": 0.5}]},
+            {"reasoner": {"model": "acme/reasoner"}},
+            {"thresholds": ["acc>=0.5"]},
+            {"instructions": ["You are {persona}."]},
+            {"name": "two\nlines "},
+            {"judging": {"order_check": None, "sentences_per_call": 4}},
+        ],
+    )
+    def test_is_json_where_the_fields_cannot_say_it(self, more: dict[str, Any]) -> None:
+        body = self.SMALL | more
+        typed = form_of(body, ["E-low"], INSTRUCTIONS)
+        assert typed.text("json") != ""
+        assert JobForm(typed, INSTRUCTIONS).body == body
