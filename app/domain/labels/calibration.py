@@ -38,7 +38,7 @@ NOT_CALIBRATED: Mapping[str, str] = {
         ("ic_atom", "ic_atom_corrected", "rc_atom", "rc_atom_corrected"),
         "whole_texts: it is of how a text's scores are spread, and rounds draw single sentences of a text",
     ),
-    "persona_score": "whole_answers: it is of grades of whole answers, and rounds draw single sentences of them",
+    "persona_score": "whole_answers: it is of grades of whole answers; how far people agree with them, the human study tells",
 }
 """Why the others have no calibrated figure: without what people say of all sentences of a text, theirs is not known."""
 HALF_WIDTH = 0.03
