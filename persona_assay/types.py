@@ -1104,6 +1104,39 @@ class GainTotal(TypedDict):
     simulated: bool
 
 
+class PersonaScoreGain(TypedDict):
+    """PersonaScore of one persona and model; its interval is over other questions."""
+
+    with_persona: float | None
+    without: float | None
+    gain: Metric
+    """`with_persona` − `without`, with its interval."""
+    model: str
+    persona: str
+
+
+class ScoreGain(TypedDict):
+    """A score with and without the persona, over the questions graded both ways, and the difference."""
+
+    with_persona: float | None
+    without: float | None
+    gain: Metric
+    """`with_persona` − `without`, with its interval."""
+
+
+class PersonaScoreGainTotal(TypedDict):
+    """A model's mean PersonaScore over personas; its interval is over other personas."""
+
+    with_persona: float | None
+    without: float | None
+    gain: Metric
+    """`with_persona` − `without`, with its interval."""
+    model: str
+    tasks: dict[str, ScoreGain]
+    coverage: Coverage
+    """Of the grades planned without the persona."""
+
+
 class ControlArm(TypedDict):
     """What the models are without a persona, and what the personas change."""
 
@@ -1112,6 +1145,10 @@ class ControlArm(TypedDict):
     gains: list[CellGains]
     """By cell of the results."""
     totals: list[GainTotal]
+    persona_scores: list[PersonaScoreGain]
+    """PersonaGym's, by persona and model."""
+    persona_score_totals: list[PersonaScoreGainTotal]
+    """By model."""
 
 
 class Cost(TypedDict):
@@ -1822,7 +1859,7 @@ class JobIn(TypedDict):
     minimum_coverage: NotRequired[float]
     """The gate is inconclusive about a figure of a smaller share of what was planned."""
     control: NotRequired[bool]
-    """Also ask each model the items of the atomic tasks without a persona, once for all personas, and report in `control` how far its figures with a persona lie above those without."""
+    """Also ask each model without a persona, the items of the atomic tasks once for all personas and PersonaGym's questions of each, and report in `control` how far its figures with a persona lie above those without."""
     protocol: NotRequired[Literal["paper", "hardened"]]
     """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
     budget: NotRequired[BudgetIn | None]
@@ -1950,7 +1987,7 @@ class JudgedResponse(TypedDict):
     """Stable over retries."""
     model: str
     persona: str
-    """Its id; empty in the control arm, which has none."""
+    """Its id; in the control arm empty, or of PersonaGym whose question it is."""
     levels: dict[str, str]
     """The persona's, by dimension on which this response is judged."""
     task: str
@@ -2611,7 +2648,7 @@ class PlanIn(TypedDict):
     minimum_coverage: NotRequired[float]
     """The gate is inconclusive about a figure of a smaller share of what was planned."""
     control: NotRequired[bool]
-    """Also ask each model the items of the atomic tasks without a persona, once for all personas, and report in `control` how far its figures with a persona lie above those without."""
+    """Also ask each model without a persona, the items of the atomic tasks once for all personas and PersonaGym's questions of each, and report in `control` how far its figures with a persona lie above those without."""
     protocol: NotRequired[Literal["paper", "hardened"]]
     """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
     budget: NotRequired[BudgetIn | None]

@@ -171,15 +171,16 @@ def _control(control: Json, notes: Footnotes) -> Table:
         table.add_column(header, overflow="fold")
     for header in ("ACC_atom\nwith", "\nwithout", "gain\n95 % interval", "MEAN\ntoward level"):
         table.add_column(header, justify="right", no_wrap=True)
+    for row in control.get("persona_score_totals", ()):
+        parts = [_known(row[part]) for part in ("with_persona", "without")]
+        gain = _gain(PERSONA_SCORE, row["gain"], notes)
+        table.add_row(printable(row["model"]), f"all: {PERSONA_SCORE}", *parts, gain, "")
     totals = [row for row in control["totals"] if row["by"] in (["model"], ["model", "level"])]
     for model in dict.fromkeys(row["model"] for row in totals):
         for row in (row for row in totals if row["model"] == model):
             first = row["by"] == ["model"]
             share, mean = row["acc_atom"], row["mean_toward_level"]
-            parts = [
-                MISSING if share[part] is None else f"{share[part]:.2f}"
-                for part in ("with_persona", "without")
-            ]
+            parts = [_known(share[part]) for part in ("with_persona", "without")]
             gains = (
                 _gain(name, found["gain"], notes) for name, found in (("ACC_atom", share), ("MEAN", mean))
             )
@@ -187,6 +188,10 @@ def _control(control: Json, notes: Footnotes) -> Table:
                 printable(model) if first else "", "all" if first else printable(row["level"]), *parts, *gains
             )
     return table
+
+
+def _known(value: float | None) -> str:
+    return MISSING if value is None else f"{value:.2f}"
 
 
 def _gain(name: str, measured: Json, notes: Footnotes) -> str:

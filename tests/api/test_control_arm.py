@@ -279,28 +279,82 @@ def planned(stack: Service, **changes: Any) -> Json:
 
 
 class TestRefusals:
-    @pytest.mark.parametrize(
-        ("changes", "reason"),
-        [
-            (
-                {
-                    "models": [],
-                    "instructions": None,
-                    "iterations": None,
-                    "responses": [{"persona": "E-high", "task": "essay", "text": "I am."}],
-                },
-                "models that the job asks",
-            ),
-            (
-                {"tasks": ["expected_action"], "reasoner": "simulated/sim-reasoner", "instructions": None},
-                "atomic tasks",
-            ),
-        ],
-    )
-    def test_where_there_is_nothing_to_ask(self, stack: Service, changes: Json, reason: str) -> None:
-        body = BODY | {"tasks": ["essay"]} | changes
-        body = {name: value for name, value in body.items() if value}
+    def test_of_existing_texts(self, stack: Service) -> None:
+        text = {"persona": "E-high", "task": "essay", "text": "I am."}
+        body = {"personas": ["E-high"], "tasks": ["essay"], "responses": [text], "control": True}
         answer = stack.http.post("/v1/jobs", json=body)
         assert answer.status_code == 422
-        assert [error["pointer"] for error in answer.json()["errors"]] == ["/control"]
-        assert reason in answer.json()["errors"][0]["message"]
+        [error] = answer.json()["errors"]
+        assert error["pointer"] == "/control"
+        assert "models that the job asks" in error["message"]
+
+
+GYM_PERSONAS = [{"id": f"p{n}", "description": f"a keeper of lighthouse {n}"} for n in range(5)]
+GYM: Json = {
+    "personas": GYM_PERSONAS,
+    "tasks": [{"task": "expected_action", "questions": 3}, {"task": "persona_consistency", "questions": 3}],
+    "models": [FAITHFUL, INDIFFERENT],
+    "judges": ["simulated/sim-judge"],
+    "reasoner": "simulated/sim-reasoner",
+    "control": True,
+}
+
+
+@pytest.fixture(scope="module")
+def graded(stack: Service) -> tuple[Json, Json]:
+    job = stack.wait(stack.submit(GYM)["id"], "completed", "failed")
+    return job, stack.get(f"/v1/jobs/{job['id']}/results").json()
+
+
+class TestPersonaGym:
+    def test_the_score_rises_for_whom_follows_the_persona(self, graded: tuple[Json, Json]) -> None:
+        totals = {total["model"]: total for total in graded[1]["control"]["persona_score_totals"]}
+        faithful, indifferent = totals[FAITHFUL], totals[INDIFFERENT]
+        assert faithful["gain"]["ci95"][0] > 0
+        assert indifferent["gain"]["ci95"][0] <= 0 <= indifferent["gain"]["ci95"][1]
+        for total in totals.values():
+            assert set(total["tasks"]) == {"expected_action", "persona_consistency"}
+            assert (total["coverage"]["share"], total["coverage"]["planned"]) == (1, 5 * 2 * 3)
+
+    def test_it_is_that_of_the_same_questions(self, stack: Service, graded: tuple[Json, Json]) -> None:
+        job, results = graded
+        told = {(row["model"], row["persona"]): row for row in results["control"]["persona_scores"]}
+        assert len(told) == 2 * 5
+        scores = {
+            (row["model"], row["persona"]): row["persona_score"]["value"] for row in results["persona_scores"]
+        }
+        for key, row in told.items():
+            assert row["with_persona"] == pytest.approx(scores[key])
+            assert row["gain"]["value"] == pytest.approx(row["with_persona"] - row["without"])
+        listed = stack.get(f"/v1/jobs/{job['id']}/responses?arm=control&limit=500").json()["data"]
+        assert len(listed) == 2 * 5 * 2 * 3
+        for (model, persona), row in told.items():
+            own = [each for each in listed if (each["model"], each["persona"]) == (model, persona)]
+            assert row["without"] == pytest.approx(fmean(each["score"] for each in own))
+            assert {each["persona_description"] for each in own} == {""}
+
+    def test_it_is_in_no_other_figure(self, stack: Service, graded: tuple[Json, Json]) -> None:
+        job, results = graded
+        assert (job["status"], results["completeness"]) == ("completed", "full")
+        for total in results["persona_score_totals"]:
+            assert total["responses"]["planned"] == 5 * 2 * 3
+            assert total["grades"]["total"] == 5 * 2 * 3
+        plans = [planned_of(stack, GYM | {"control": control}) for control in (True, False)]
+        assert plans[0]["control"]["responses"] == plans[0]["responses"] - plans[1]["responses"] == 60
+        assert plans[0]["control"]["calls"] == plans[0]["calls"] - plans[1]["calls"] == 120
+        page = stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
+        assert "With and without the persona" in page
+
+    def test_sentences_of_answers_have_none(self, stack: Service) -> None:
+        tasks = [{"task": "persona_consistency", "questions": 2, "atomic": True}]
+        body = GYM | {"personas": GYM_PERSONAS[:1], "tasks": tasks, "models": [FAITHFUL]}
+        job = stack.wait(stack.submit(body)["id"], "completed", "failed")
+        assert (job["status"], job["completeness"]) == ("completed", "full")
+        control = stack.get(f"/v1/jobs/{job['id']}/results").json()["control"]
+        assert (control["cells"], control["gains"], control["totals"]) == ([], [], [])
+        assert len(control["persona_scores"]) == 1
+
+
+def planned_of(stack: Service, body: Json) -> Json:
+    found: Json = stack.http.post("/v1/jobs/plan", json=body).json()
+    return found

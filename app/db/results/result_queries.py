@@ -152,7 +152,7 @@ async def unjudged_responses(
 async def grades(
     connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int], judges: int
 ) -> AsyncIterator[tuple[int, int, int, int, str, int | None, str | None]]:
-    """Every grade as (cell ordinal, run, item, judge, status, score, suspicion).
+    """Every grade of these cells as (cell ordinal, run, item, judge, status, score, suspicion).
 
     Args:
         connection: Where.
@@ -166,7 +166,7 @@ async def grades(
         text(
             "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score, g.suspicion"
             " FROM cells c JOIN grades g ON g.cell_id = c.id"
-            " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant AND c.ordinal = ANY(:cells)"
             " UNION ALL SELECT c.ordinal, r.run, r.item, judge,"
             "  CASE r.status WHEN 'filtered' THEN 'filtered' ELSE 'failed' END, NULL, NULL"
             " FROM cells c JOIN responses r ON r.cell_id = c.id, generate_series(0, :judges - 1) judge"

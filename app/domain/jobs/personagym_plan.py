@@ -109,8 +109,8 @@ def _asking(gym: GymSpec, persona: Persona, task: GymTaskSpec, count: int) -> st
 def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstimate:
     total = StageSum(Stage.GENERATION, model)
     for cell in cells:
-        prompt = system_prompt(gym.template, cell.persona) + _QUESTION
-        total.add(cell.runs * cell.questions, len(prompt), ANSWER_TOKENS)
+        told = "" if cell.control else system_prompt(gym.template, cell.persona)
+        total.add(cell.runs * cell.questions, len(told + _QUESTION), ANSWER_TOKENS)
     return total.estimate()
 
 
@@ -128,7 +128,7 @@ def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCe
             response=_ANSWER,
         )
         total.judging.add(answers, len(rubric), GRADE_TOKENS, verdicts=answers)
-        if cell.task.atomic:
+        if cell.dimensions:
             alone = sentence_prompt(
                 gym.prompts, gym.dimension, persona=persona, question=_QUESTION, unit_text=EXPECTED_UNIT.text
             )

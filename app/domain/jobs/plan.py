@@ -33,7 +33,8 @@ NOBODY = Persona("", "")
 class Cell:
     """All runs of one model × persona × task. Each of the persona's traits becomes a cell of the results.
 
-    In the control arm all runs of one model × task, asked without a persona and judged on every dimension of the job.
+    In the control arm all runs of one model × task, asked without a persona and judged on every dimension of the job; of a PersonaGym
+    task those of one persona's questions.
 
     Attributes:
         ordinal: Position among the job's cells, from 0.
@@ -43,7 +44,7 @@ class Cell:
         task: The task.
         dimensions: The dimensions of the persona's traits, in the traits' order.
         runs: How often each item is asked; 0 for existing texts.
-        control: Whether it belongs to the control arm; its persona is then :data:`NOBODY`.
+        control: Whether it belongs to the control arm: its persona is not told to the model, and of atomic tasks it is :data:`NOBODY`.
     """
 
     ordinal: int
@@ -126,7 +127,8 @@ def _gym_calls(spec: JobSpec, gym: GymSpec, persona: Persona, task: GymTaskSpec)
     """Answers of one model, their grades and the verdicts on their sentences."""
     sentences = calls_for(task.expected_units, spec.grouping) if task.atomic else 0
     answers = task.runs * gym.question_count(persona, task)[0]
-    return answers * (1 + len(spec.judges) * (1 + sentences))
+    without = 1 + len(spec.judges) if spec.control else 0
+    return answers * (1 + len(spec.judges) * (1 + sentences) + without)
 
 
 def cells_of(spec: JobSpec) -> tuple[Cell, ...]:
@@ -142,25 +144,22 @@ def cells_of(spec: JobSpec) -> tuple[Cell, ...]:
 
 
 def control_cells_of(spec: JobSpec, first: int) -> tuple[Cell, ...]:
-    """The cells of a job's control arm, numbered from ``first`` on; none for a job without one."""
-    found: list[Cell] = []
-    for task in spec.tasks if spec.control else ():
-        items = items_for(task, spec.dimensions)
-        found += [
-            AtomicCell(
-                first + len(found) + model,
-                model,
-                -1,
-                NOBODY,
-                task,
-                spec.dimensions,
-                spec.runs,
-                items,
-                control=True,
-            )
-            for model in range(len(spec.models))
-        ]
-    return tuple(found)
+    """The cells of a job's control arm, numbered from ``first`` on; none for a job without one.
+
+    Of the atomic tasks one for each model and task. Of PersonaGym's one for each of its cells: each persona has its own questions.
+    """
+    if not spec.control:
+        return ()
+    atomic_cells = (
+        AtomicCell(0, model, -1, NOBODY, task, spec.dimensions, spec.runs, items_for(task, spec.dimensions))
+        for task in spec.tasks
+        for model in range(len(spec.models))
+    )
+    gym_cells = (replace(cell, dimensions=()) for cell in gym(cells_of(spec)))
+    return tuple(
+        replace(cell, ordinal=ordinal, control=True)
+        for ordinal, cell in enumerate((*atomic_cells, *gym_cells), first)
+    )
 
 
 def _atomic_cells(spec: JobSpec, first: int, person: int, task: AtomicTask) -> list[AtomicCell]:

@@ -481,8 +481,8 @@ class JobIn(Body):
     )
     control: bool = Field(
         False,
-        description="Also ask each model the items of the atomic tasks without a persona, once for all personas, and report in"
-        " `control` how far its figures with a persona lie above those without.",
+        description="Also ask each model without a persona, the items of the atomic tasks once for all personas and PersonaGym's"
+        " questions of each, and report in `control` how far its figures with a persona lie above those without.",
     )
     protocol: Literal["paper", "hardened"] = Field(
         "paper",

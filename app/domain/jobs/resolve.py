@@ -131,7 +131,7 @@ class _Resolver:
         )
         hardening = self.catalog.hardened if self.request.protocol == "hardened" else None
         self.errors += key_problems(hardening, judges)
-        self._check_control(tasks)
+        self._check_control()
         self.errors += reuse_problems(self.request.wanted_reuse, judges, provided=provided)
         self._raise_if_wrong()
 
@@ -178,13 +178,11 @@ class _Resolver:
         if self.errors:
             raise InvalidJobError(self.errors)
 
-    def _check_control(self, tasks: list[AtomicTask]) -> None:
+    def _check_control(self) -> None:
         if self.request.control and self.request.responses is not None:
             self._fail(
                 "/control", "is only for models that the job asks: leave it out, or leave out responses"
             )
-        elif self.request.control and not tasks:
-            self._fail("/control", "is only for the atomic tasks, and the job has none")
 
     def _choose_versions(self) -> None:
         """Has the catalog's instruments name the versions that the request chose, with which the specification freezes them."""

@@ -57,7 +57,7 @@ class JobSpec:
         hardening: How judges are told what of their prompts is data; ``None`` for the papers' prompts as they are.
         order_check: Which sentences are judged again with the options in other orders, if any are.
         execution: How its calls are made; what prepares personas is always called directly.
-        control: Whether the models are also asked the atomic tasks' items without a persona.
+        control: Whether the models are also asked without a persona.
     """
 
     personas: tuple[Persona, ...]

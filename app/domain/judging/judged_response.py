@@ -150,7 +150,9 @@ class JudgedResponse:
 
     id: Annotated[str, Field(description="Stable over retries.")]
     model: str
-    persona: Annotated[str, Field(description="Its id; empty in the control arm, which has none.")]
+    persona: Annotated[
+        str, Field(description="Its id; in the control arm empty, or of PersonaGym whose question it is.")
+    ]
     levels: Annotated[
         dict[str, str], Field(description="The persona's, by dimension on which this response is judged.")
     ]

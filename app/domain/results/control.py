@@ -14,6 +14,7 @@ from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
 from app.domain.results.coverage import Coverage
+from app.domain.results.personagym_control import PersonaScoreGain, PersonaScoreGainTotal
 from app.domain.results.results import MeasuredCell, ResponseStatuses
 from app.domain.results.totals import INTERVALS, MIXED_SCALES, NO_CELL
 from app.domain.statistics.cells import CellEstimate, fewest_wordings
@@ -109,6 +110,8 @@ class ControlArm(Answer):
     cells: list[ControlCell] = Field(description="model × task × dimension, without a persona.")
     gains: list[CellGains] = Field(description="By cell of the results.")
     totals: list[GainTotal]
+    persona_scores: list[PersonaScoreGain] = Field(description="PersonaGym's, by persona and model.")
+    persona_score_totals: list[PersonaScoreGainTotal] = Field(description="By model.")
 
 
 Place = tuple[str, str, str, str]

@@ -8,7 +8,8 @@ from functools import partial
 from app.domain.metrics.definition import Family
 from app.domain.metrics.registry import BY_NAME, names, range_of
 from app.domain.results.contract import CellResult
-from app.domain.results.control import ControlArm
+from app.domain.results.control import ControlArm, Gain
+from app.domain.results.personagym_control import ScoreGain
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
@@ -32,9 +33,8 @@ ATOMIC_COLUMNS = {
 _GRADES = (1, 5)
 CELL_ROWS, CELL_TASKS = 60, 8
 """Personas and tasks of which scores are drawn cell by cell, at most; as in a heat map."""
-CONTROL_LEVELS = 5
+CONTROL_COLUMNS = 5
 _GAINS = (["model"], ["model", "level"])
-_LEVELS = ("high", "neutral", "low")
 GYM_TASKS = 7
 """Tasks beside whose scores there is room for the PersonaScore; the paper has five."""
 LINES = 120
@@ -81,15 +81,18 @@ def persona_scores_plot(gym: PersonaScores | None) -> Plot | None:
 
 
 def control_plot(control: ControlArm | None) -> Plot | None:
-    """ACC_atom with the persona and, hollow, without, of all personas and by level; ``None`` without a control arm."""
+    """ACC_atom and PersonaScore with the persona and, hollow, without; ``None`` without a control arm."""
     if control is None:
         return None
-    found = {(row.model, row.level): row.acc_atom for row in control.totals if row.by in _GAINS}
-    levels = [level for _, level in found if level is not None]
-    columns = [None, *sorted(dict.fromkeys(levels), key=_level_rank)[:CONTROL_LEVELS]]
+    found: dict[tuple[str, Column], Gain | ScoreGain] = {}
+    for row in control.totals:
+        if row.by in _GAINS:
+            found[row.model, _of_level(row.level)] = row.acc_atom
+    found |= {(row.model, _grade("PersonaScore")): row for row in control.persona_score_totals}
+    columns = sorted(dict.fromkeys(column for _, column in found), key=_control_rank)[:CONTROL_COLUMNS]
     rows, said = [], []
     for model in dict.fromkeys(model for model, _ in found):
-        own = [found.get((model, level)) for level in columns]
+        own = [found.get((model, column)) for column in columns]
         rows.append(Row(model, [Point(each.with_persona if each else None) for each in own]))
         rows.append(
             Row("without the persona", [Point(each.without if each else None) for each in own], own=False)
@@ -98,13 +101,17 @@ def control_plot(control: ControlArm | None) -> Plot | None:
             f"{_said(each.without)} without, {_said(each.with_persona)} with" for each in own[:1] if each
         ]
         said.append(f"{model}: {', '.join(parts)} the persona")
-    return _intervals(
-        "control",
-        "ACC_atom with the persona and without it (hollow)",
-        "; ".join(said),
-        [Column("all personas" if level is None else f"{level} personas", 0, 1) for level in columns],
-        rows,
-    )
+    title = "Scores with the persona and without it (hollow)"
+    return _intervals("control", title, "; ".join(said), columns, rows)
+
+
+def _of_level(level: str | None) -> Column:
+    return Column("ACC_atom" if level is None else f"{level} personas", 0, 1)
+
+
+def _control_rank(column: Column) -> tuple[int, str]:
+    first = ("PersonaScore", "ACC_atom", "high personas", "neutral personas", "low personas")
+    return (first.index(column.title) if column.title in first else len(first)), column.title
 
 
 def published_plot(found: Leaderboard) -> Plot | None:
@@ -201,10 +208,6 @@ def _intervals(
     if not any(point.value is not None for row in rows for point in row.points):
         return None
     return Plot(name, title, said, partial(draw_intervals, columns, rows))
-
-
-def _level_rank(level: str) -> tuple[int, str]:
-    return (_LEVELS.index(level) if level in _LEVELS else len(_LEVELS)), level
 
 
 def _grade(name: str) -> Column:

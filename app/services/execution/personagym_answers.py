@@ -96,14 +96,15 @@ class GymAnswers(GroupedResponses):
     def _model(self) -> Model:
         return with_sampling(self.spec.models[self.cell.model])
 
-    def _prompts(self, run: int, item: Item) -> tuple[str, str]:  # noqa: ARG002 - all runs are prompted alike
-        return system_prompt(self.gym.template, self.cell.persona), item.text
+    def _prompts(self, run: int, item: Item) -> tuple[str | None, str]:  # noqa: ARG002 - all runs are prompted alike
+        told = None if self.cell.control else system_prompt(self.gym.template, self.cell.persona)
+        return told, item.text
 
-    def _instruction(self, run: int) -> int:  # noqa: ARG002 - there is one
-        return 0
+    def _instruction(self, run: int) -> int | None:  # noqa: ARG002 - there is one
+        return None if self.cell.control else 0
 
     def _repetition(self, run: int) -> tuple[str | int, ...]:
-        return (run,)
+        return (run, "control") if self.cell.control else (run,)
 
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
         return len(self.spec.judges) + super()._verdicts_due(run, item, status, units)

@@ -7,7 +7,8 @@ from urllib.parse import urlsplit
 
 from app.domain.jobs.contract import Plan, PlanControl, PlanCost, PlanParameters, PlanStage
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
-from app.domain.jobs.plan import Cell, responses_per_run
+from app.domain.jobs.personagym_plan import estimate_gym, merged
+from app.domain.jobs.plan import Cell, gym, responses_per_run
 from app.domain.jobs.plan import estimate as estimate_atomic
 from app.domain.jobs.request import BudgetIn, DetectIn, JobIn
 from app.domain.jobs.specification import JobSpec
@@ -150,6 +151,9 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
 def _control(deps: PlanDependencies, spec: JobSpec, cells: Sequence[Cell]) -> PlanControl:
     own = [cell for cell in cells if cell.control]
     estimates = estimate_atomic(spec, own)
+    if spec.gym is not None:
+        asked = [each for each in estimate_gym(spec, spec.gym, gym(own)) if each.stage in BATCHED_STAGES]
+        estimates = merged([*estimates, *asked])
     return PlanControl(
         responses=sum(cell.runs * responses_per_run(cell) for cell in own),
         calls=sum(each.calls for each in estimates),

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -41,6 +41,7 @@ from app.domain.results.contract import (
     WithoutSuspicion,
     WorstSentence,
 )
+from app.domain.results.control import ControlArm
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
 from app.domain.results.grouping_check import CheckedSentence, CheckedSentences, JudgingCheck
@@ -97,6 +98,7 @@ class JobRows:
     readings: Readings = field(default_factory=Readings)
     worst: WorstSentence | None = None
     control: Scores = field(default_factory=dict)
+    control_grades: list[Grade] = field(default_factory=list)
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -109,7 +111,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
     counts, _ = await progress.counts(connection, job.tenant, job.id)
     several = context.spec.grouping is not None
     wanted = context.spec.reuse.wanted
-    grades = await _stored_grades(connection, job, context)
+    grades = await _stored_grades(connection, job, context, context.cells)
     return JobRows(
         grouped,
         await result_queries.response_tallies(connection, job.tenant, job.id),
@@ -135,6 +137,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await _readings(connection, job, context),
         await worst_sentence(connection, job, context, grouped),
         control,
+        [grade for grade, _ in await _stored_grades(connection, job, context, context.control)],
     )
 
 
@@ -189,11 +192,15 @@ async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredPersonaSe
 
 async def read_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:
     """Every grade of a job; a question is known by its number."""
-    return [grade for grade, _ in await _stored_grades(connection, job, context)]
+    return [grade for grade, _ in await _stored_grades(connection, job, context, context.cells)]
 
 
-async def _stored_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[StoredGrade]:
-    graded = {cell.ordinal: cell for cell in gym(context.cells)}
+async def _stored_grades(
+    connection: AsyncConnection, job: JobRow, context: JobContext, cells: Sequence[Cell]
+) -> list[StoredGrade]:
+    graded = {cell.ordinal: cell for cell in gym(cells)}
+    if not graded:
+        return []
     judges = [judge.label for judge in context.spec.judges]
     found = result_queries.grades(connection, job.tenant, job.id, list(graded), len(judges))
     return [
@@ -262,11 +269,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
-        **(
-            {"control": control_arm(context, cells, ControlRows(rows.control, rows.tallies, rows.unjudged))}
-            if spec.control
-            else {}
-        ),
+        **({"control": _control_arm(context, cells, rows)} if spec.control else {}),
         started_at=job.started_at,
         computed_at=datetime.now(UTC),
         usage=usage_of(rows.usage),
@@ -309,6 +312,14 @@ def _incomplete(
             f"{PERSONAS_WITHOUT_SCORE}: {without} of {len(persona_scores)} personas have no PersonaScore"
         )
     return reasons
+
+
+def _control_arm(context: JobContext, cells: Sequence[MeasuredCell], rows: JobRows) -> ControlArm:
+    planned: Counter[str] = Counter()
+    for cell in gym(context.control):
+        planned[context.spec.models[cell.model].label] += _planned(cell, rows) * len(context.spec.judges)
+    found = ControlRows(rows.control, rows.tallies, rows.unjudged, rows.grades, rows.control_grades, planned)
+    return control_arm(context, cells, found)
 
 
 def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:

@@ -7,8 +7,10 @@ import numpy as np
 
 from app.db.results.result_queries import ResponseTally, UnjudgedResponse
 from app.domain.jobs.plan import Cell, responses_per_run
+from app.domain.personagym.scores import Grade
 from app.domain.results.control import ControlArm, ControlCell, Place, cell_gains, gain_totals
 from app.domain.results.coverage import Coverage, JudgedCell, coverages
+from app.domain.results.personagym_control import persona_score_gains
 from app.domain.results.results import MeasuredCell
 from app.domain.statistics.cells import CellEstimate, estimate_cell
 from app.services.job_context import JobContext
@@ -18,11 +20,23 @@ from app.services.results.prompt_injection import Scores
 
 
 class ControlRows(NamedTuple):
-    """What it is computed from: the control arm's score rows, and of all cells what became of their responses."""
+    """What it is computed from.
+
+    Attributes:
+        scores: The control arm's score rows.
+        tallies: What became of all cells' responses.
+        unjudged: All cells' responses without a judged sentence.
+        grades: The grades of the personas.
+        control_grades: Those of the control arm.
+        planned_grades: How many of these there shall be, by model.
+    """
 
     scores: Scores
     tallies: Mapping[int, ResponseTally]
     unjudged: Mapping[int, Sequence[UnjudgedResponse]]
+    grades: Sequence[Grade]
+    control_grades: Sequence[Grade]
+    planned_grades: Mapping[str, int]
 
 
 def control_arm(context: JobContext, cells: Sequence[MeasuredCell], rows: ControlRows) -> ControlArm:
@@ -42,11 +56,21 @@ def control_arm(context: JobContext, cells: Sequence[MeasuredCell], rows: Contro
         by_level = {level: _figures(context, cell, trait, rows, level) for level in dimension.scale.levels}
         alone |= {(model, task, dimension.id, level): figures for level, figures in by_level.items()}
         found.append(_control_cell(context, cell, trait, rows, by_level, coverage))
-    ordered = sorted(cells, key=lambda cell: cell.key)
+    # Sentences of PersonaGym's answers have no control arm.
+    ordered = sorted(
+        (cell for cell in cells if (cell.model, cell.task, cell.dimension, cell.level) in alone),
+        key=lambda cell: cell.key,
+    )
+    tasks = () if context.spec.gym is None else [task.id for task in context.spec.gym.tasks]
+    persona_scores, persona_score_totals = persona_score_gains(
+        rows.grades, rows.control_grades, rows.planned_grades, tasks, context.spec.seed
+    )
     return ControlArm(
         cells=sorted(found, key=lambda cell: (cell.model, cell.task, cell.dimension)),
         gains=cell_gains(ordered, alone),
         totals=gain_totals(ordered, alone),
+        persona_scores=persona_scores,
+        persona_score_totals=persona_score_totals,
     )
 
 

@@ -348,7 +348,7 @@ def _judged(
         grades=grades,
         score=mean_score(grades),
         reused=origins.get((*position, None, None, None)),
-        persona_description=cell.persona.description,
+        persona_description="" if cell.control else cell.persona.description,
         persona_traits=() if cell.control else words[cell.person],
     )
 
