@@ -104,6 +104,7 @@ def jobs(
     after: str | None = None,
     status: JobStatus | None = None,
     metadata: Mapping[str, str] | None = None,
+    name: str | None = None,
 ) -> Call[JobList]:
     """A page of jobs, newest first.
 
@@ -112,9 +113,10 @@ def jobs(
         after: ``next_cursor`` of the page before.
         status: Only jobs in this state.
         metadata: Only jobs that carry all these labels.
+        name: Only jobs whose names contain this, in small letters or capitals.
     """
     labels = {f"metadata[{key}]": value for key, value in (metadata or {}).items()}
-    query = given(limit=limit, after=after, status=status) | labels
+    query = given(limit=limit, after=after, status=status, name=name) | labels
     return Call("GET", "/v1/jobs", read_json, query=query)
 
 

@@ -287,15 +287,16 @@ def status(job_id: str, url: str, *, as_json: bool) -> None:
 @click.option(
     "--status", "in_state", type=click.Choice(get_args(JobStatus)), help="Only jobs with this status."
 )
+@click.option("--name", help="Only jobs whose names contain this.")
 @click.option(
     "--limit", type=click.IntRange(1, 500), default=20, help="Number of jobs to list, newest first."
 )
 @URL
 @AS_JSON
-def jobs(in_state: JobStatus | None, limit: int, url: str, *, as_json: bool) -> None:
+def jobs(in_state: JobStatus | None, name: str | None, limit: int, url: str, *, as_json: bool) -> None:
     """List jobs."""
     with told_errors(), client_of(url) as client:
-        page = client.jobs(limit=limit, status=in_state)
+        page = client.jobs(limit=limit, status=in_state, name=name)
         if as_json:
             print_json(page)
             return

@@ -194,6 +194,20 @@ class TestList:
         assert [job["id"] for job in api.walk("/v1/jobs", status="paused")] == [submitted[2]]
         assert len(list(api.walk("/v1/jobs", status="queued"))) == 6
 
+    def test_by_a_part_of_the_name_page_after_page(self, api: Service) -> None:
+        named = ["Pilot 50%", "pilot_two", "50 PILOTS", "other", None]
+        ids = {name: api.submit(job_body(name=name))["id"] for name in named}
+        for part, found in (
+            ("pilot", named[2::-1]),
+            ("0%", ["Pilot 50%"]),
+            ("_", ["pilot_two"]),
+            ("\\", []),
+            ("none", []),
+        ):
+            assert [job["id"] for job in api.walk("/v1/jobs", name=part, limit=1)] == [ids[n] for n in found]
+        assert pointers(api.get("/v1/jobs", params={"name": "a\0"})) == ["/query/name"]
+        assert pointers(api.get("/v1/jobs", params={"name": "a" * 201})) == ["/query/name"]
+
     def test_by_labels_all_of_which_must_hold(self, api: Service, submitted: list[str]) -> None:
         odd = [job["metadata"]["n"] for job in api.walk("/v1/jobs", **{"metadata[odd]": "1"})]
         assert odd == ["5", "3", "1"]

@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from datetime import datetime
 from typing import Annotated, Any
+from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Response
 from sqlalchemy.exc import SQLAlchemyError
@@ -12,7 +13,14 @@ from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
 from app.api.http import cursors
 from app.api.http.access import needs
-from app.api.http.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
+from app.api.http.dependencies import (
+    NameFilter,
+    Services,
+    ServicesDep,
+    TenantDep,
+    no_unknown_parameters,
+    takes_a_stream,
+)
 from app.api.http.pages import page, render
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
@@ -38,10 +46,13 @@ Status = Annotated[JobStatus | None, Query()]
 class Listing:
     """One page of jobs, read again and again; what is known of a job that is over is not asked for again."""
 
-    def __init__(self, services: Services, tenant: str, status: JobStatus | None, after: str | None) -> None:
+    def __init__(
+        self, services: Services, tenant: str, status: JobStatus | None, after: str | None, name: str | None
+    ) -> None:
         self._services = services
         self._tenant = tenant
         self._status = status
+        self._name = name or None
         self._after = cursors.beginning(after)
         self._over: dict[tuple[str, datetime | None], Json] = {}
         self._room = asyncio.Semaphore(ASKED_TOGETHER)
@@ -56,6 +67,7 @@ class Listing:
                 after=self._after,
                 status=self._status,
                 metadata={},
+                name=self._name,
             )
         shown, more = found[:JOBS_A_PAGE], len(found) > JOBS_A_PAGE
         views = await asyncio.gather(*(self._view(job) for job in shown))
@@ -63,7 +75,7 @@ class Listing:
         return {
             "jobs": [view for view in views if view is not None],
             "following": None if last is None else cursors.of_moment(last.created_at, last.id),
-            "filtered": self._status is not None or self._after is not None,
+            "filtered": any(each is not None for each in (self._status, self._after, self._name)),
         }
 
     async def _view(self, job: JobRow) -> Json | None:
@@ -86,19 +98,23 @@ class Listing:
 @router.get("/")
 @needs(Scope.READ)
 async def job_list(
-    services: ServicesDep, tenant: TenantDep, status: Status = None, after: After = None
+    services: ServicesDep,
+    tenant: TenantDep,
+    status: Status = None,
+    after: After = None,
+    name: NameFilter = None,
 ) -> Response:
     """A page of jobs."""
-    found = await Listing(services, tenant, status, after).read()
-    query = "&".join(
-        f"{name}={value}" for name, value in (("status", status), ("after", after)) if value is not None
-    )
+    found = await Listing(services, tenant, status, after, name).read()
+    asked = {"status": status and status.value, "name": name, "after": after}
+    query = urlencode({key: value for key, value in asked.items() if value})
     return page(
         "jobs.html.j2",
         **found,
         here="/",
         live=f"/live/jobs?{query}",
         chosen=status,
+        named=name or "",
         later=after is not None,
         statuses=[each.value for each in JobStatus],
     )
@@ -107,10 +123,14 @@ async def job_list(
 @router.get("/live/jobs", dependencies=[Depends(takes_a_stream)])
 @needs(Scope.READ)
 async def live_list(
-    services: ServicesDep, tenant: TenantDep, status: Status = None, after: After = None
+    services: ServicesDep,
+    tenant: TenantDep,
+    status: Status = None,
+    after: After = None,
+    name: NameFilter = None,
 ) -> Response:
     """The same page, as it changes."""
-    return live(_lists(Listing(services, tenant, status, after)))
+    return live(_lists(Listing(services, tenant, status, after, name)))
 
 
 async def _lists(listing: Listing) -> AsyncIterator[Parts]:

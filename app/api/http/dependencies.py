@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, TypeVar, cast
 
-from fastapi import Depends, Path, Request
+from fastapi import Depends, Path, Query, Request
 from pydantic import AfterValidator
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -17,6 +17,7 @@ from app.api.http.problems import ProblemError, wrong_field
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
 from app.db.row_level_security import TenantEngine, act_for
+from app.domain.contract import check_storable
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
@@ -181,4 +182,9 @@ async def _spending_job_id(job_id: JobId, services: ServicesDep, tenant: TenantD
 
 
 SpendingJobId = Annotated[str, Depends(_spending_job_id)]
+NameFilter = Annotated[
+    str | None,
+    Query(max_length=200, description="Only jobs whose names contain this, in small letters or capitals."),
+    AfterValidator(lambda text: text if text is None else check_storable(text)),
+]
 MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

@@ -17,6 +17,7 @@ from app.api.http.dependencies import (
     CallerDep,
     JobId,
     MetadataFilter,
+    NameFilter,
     Services,
     ServicesDep,
     SpendingJobId,
@@ -160,6 +161,7 @@ async def list_(
     limit: PageLimit = 20,
     after: After = None,
     status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
+    name: NameFilter = None,
 ) -> JobList:
     """Jobs, newest first. `metadata[key]=value` (any number of them) keeps those that carry the label."""
     async with services.engine.connect() as connection:
@@ -170,6 +172,7 @@ async def list_(
             after=cursors.beginning(after),
             status=status,
             metadata=metadata,
+            name=name,
         )
     return cursors.newest_first(JobList, found, limit, show_job)
 

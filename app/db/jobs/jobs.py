@@ -131,6 +131,7 @@ async def list_jobs(
     after: tuple[datetime, str] | None,
     status: JobStatus | None,
     metadata: Mapping[str, str],
+    name: str | None = None,
 ) -> list[JobRow]:
     """A tenant's jobs, newest first.
 
@@ -141,6 +142,7 @@ async def list_jobs(
         after: (created_at, id) of the last job of the page before.
         status: Only these.
         metadata: Only those that carry all of these.
+        name: Only those whose names contain this, in small letters or capitals.
     """
     query = (
         select(*_COLUMNS)
@@ -155,6 +157,8 @@ async def list_jobs(
         query = query.where(Job.status == status.value)
     if metadata:
         query = query.where(Job.metadata_.contains(dict(metadata)))
+    if name is not None:
+        query = query.where(Job.name.icontains(name, autoescape=True))
     return [_job_row(row) for row in await connection.execute(query)]
 
 
