@@ -343,7 +343,9 @@ class TestPersonaGym:
         assert plans[0]["control"]["responses"] == plans[0]["responses"] - plans[1]["responses"] == 60
         assert plans[0]["control"]["calls"] == plans[0]["calls"] - plans[1]["calls"] == 120
         page = stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
-        assert "With and without the persona" in page
+        gain = results["control"]["persona_score_totals"][0]["gain"]
+        low, high = gain["ci95"]
+        assert f"gain {gain['value']:.2f} [{low:.2f}, {high:.2f}].</li>" in page
 
     def test_sentences_of_answers_have_none(self, stack: Service) -> None:
         tasks = [{"task": "persona_consistency", "questions": 2, "atomic": True}]
