@@ -392,7 +392,11 @@ def _findings() -> Iterator[Finding]:
     """What `assay doctor` says of settings, operator's file and connections."""
     settings = _with_operator_file(_settings({}))
     yield Finding("settings", True, f"valid; data directory {settings.data_dir.absolute()}")
-    connections = _connections(settings)
+    try:
+        connections = _connections(settings)
+    except CommandError as error:
+        yield Finding("operator's file", False, str(error))
+        return
     file = "none" if settings.config is None else str(settings.config)
     yield Finding("operator's file", True, f"{file}, {len(list(connections))} connections")
     yield from _tried(connections)

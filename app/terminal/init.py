@@ -148,11 +148,10 @@ def _usual_model(server: Server, environment: Mapping[str, str]) -> str:
         return USUAL_MODELS[server.connection]
     import httpx2  # noqa: PLC0415
 
-    url, key = f"{server.url}/models", environment.get(server.key_variable or "", "")
+    url = f"{server.url}/models"
+    headers = _authorization(server.key_variable, environment)
     try:
-        listed = httpx2.get(
-            url, headers={"Authorization": f"Bearer {key}"} if key else {}, timeout=MODELS_SECONDS
-        )
+        listed = httpx2.get(url, headers=headers, timeout=MODELS_SECONDS)
         if listed.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
             raise CommandError(f"{url} wants a key: set a variable to it and name that with --key-env")
         return str(listed.raise_for_status().json()["data"][0]["id"])
@@ -164,6 +163,23 @@ def _usual_model(server: Server, environment: Mapping[str, str]) -> str:
         raise CommandError(
             f"{url} lists no models ({str(error) or type(error).__name__}); name one with --model"
         ) from error
+
+
+def _authorization(key_variable: str | None, environment: Mapping[str, str]) -> dict[str, str]:
+    """The header with a server's key, if it has one.
+
+    Raises:
+        CommandError: No header can carry the key, which is not told.
+    """
+    from pydantic import SecretStr  # noqa: PLC0415
+
+    from app.llm.connections.connections import key_of  # noqa: PLC0415
+
+    value = environment.get(key_variable or "", "").strip()
+    try:
+        return {"Authorization": f"Bearer {key_of(SecretStr(value)).get_secret_value()}"} if value else {}
+    except ValueError as error:
+        raise CommandError(f"{key_variable}: {error}") from error
 
 
 def _persona(description: str | None, traits: tuple[str, ...]) -> Mapping[str, Any] | None:

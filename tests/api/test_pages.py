@@ -242,6 +242,8 @@ class TestForm:
                 "no level",
             ),
             ({"texts": "persona,task,words\nE-low,essay,I go."}, "texts", "unknown field"),
+            ({"texts": "persona,task,text\nE-low,essay,I go, too."}, "texts", "unknown field"),
+            ({"dimension_options": "1) No. 5) Yes. 9) None."}, "dimension_id", "required"),
         ],
     )
     def test_what_is_wrong_is_told_in_words_beside_its_field(
@@ -250,6 +252,16 @@ class TestForm:
         answer = post(running_api, "/new", FORM | typed)
         assert answer.status_code == 422
         assert re.search(rf'id="wrong-{field}[^>]*><bdi>[^<]*{re.escape(words)}', answer.text), answer.text
+
+    @pytest.mark.parametrize(
+        "models", ["7", "null", '"sim"', "[7, null, [], {}]", '{"a": 1}', '[{"model": 7}]', '[{"model": []}]']
+    )
+    def test_models_that_are_none_are_checked_without_an_error_of_ours(
+        self, running_api: Service, models: str
+    ) -> None:
+        answer = post(running_api, "/new", {"json": f'{{"judges": {models}}}', "action": "check"})
+        assert answer.status_code == 200
+        assert 'class="bad"' in answer.text
 
     @pytest.mark.parametrize("key", ["\0", "k" * 9000, "form_Ü"])
     def test_a_key_that_is_not_ours_is_none(self, api: Service, key: str) -> None:

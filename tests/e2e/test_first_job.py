@@ -157,6 +157,13 @@ def test_what_is_wrong_is_refused_before_a_file_is_written(directory: Path) -> N
     assert list(directory.iterdir()) == []
 
 
+def test_a_key_that_no_header_can_carry_is_not_told(directory: Path) -> None:
+    newcomer = Newcomer(directory, "sk-SECRET\nx")
+    refused = newcomer.assay("init", "--vllm", "http://127.0.0.1:9/v1", "--key-env", "LAB_KEY")
+    assert (refused.returncode, "SECRET" in refused.stderr) == (3, False)
+    assert "LAB_KEY: its key holds characters that no HTTP header can carry" in refused.stderr
+
+
 def test_files_that_are_there_are_kept_unless_they_shall_be_replaced(directory: Path) -> None:
     newcomer = Newcomer(directory, "any")
     (directory / "job.yaml").write_text("mine")

@@ -2,6 +2,7 @@
 
 import csv
 import io
+import itertools
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -203,7 +204,7 @@ class JobForm:
                 {
                     name.strip(): number_of(value, int) if name.strip() in TEXT_NUMBERS else value
                     for name, value in row.items()
-                    if name is not None and value not in {None, ""}
+                    if value not in (None, "")  # a row longer than the header has a list
                 }
                 for row in rows
             ]
@@ -334,9 +335,7 @@ def derived_id(description: str) -> str:
 def _free(id_: str, chosen: Iterable[Any]) -> str:
     """An id that no chosen persona has, with a number behind it if need be."""
     taken = {each["id"] if isinstance(each, dict) else each for each in chosen}
-    return next(
-        one for n in range(1, MOST_FIELDS + 2) if (one := id_ if n == 1 else f"{id_}-{n}") not in taken
-    )
+    return next(one for n in itertools.count(1) if (one := id_ if n == 1 else f"{id_}-{n}") not in taken)
 
 
 def traits(text: str) -> dict[str, str]:

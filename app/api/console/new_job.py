@@ -152,9 +152,11 @@ async def _checked(services: Services, caller: Caller, body: Json) -> list[Json]
     roles: tuple[tuple[str, CheckedRole], ...] = (("models", "model"), ("judges", "judge"))
     found: dict[str, list[Json]] = {}
     for name, role in roles:
-        for given in body.get(name, []):
+        all_given = body.get(name) or []
+        for given in all_given if isinstance(all_given, list) else [all_given]:  # whatever JSON was pasted
             described = {"model": given} if isinstance(given, str) else given
-            heading = f"{described['model']} as a {role}"
+            called = described.get("model", "?") if isinstance(described, dict) else given
+            heading = f"{called} as a {role}"
             if heading not in found:
                 found[heading] = await _findings(services, caller, role, described)
     if not found:
@@ -162,7 +164,7 @@ async def _checked(services: Services, caller: Caller, body: Json) -> list[Json]
     return [{"name": name, "findings": findings} for name, findings in found.items()]
 
 
-async def _findings(services: Services, caller: Caller, role: CheckedRole, described: Json) -> list[Json]:
+async def _findings(services: Services, caller: Caller, role: CheckedRole, described: object) -> list[Json]:
     try:
         model = ModelIn.model_validate(described)
         await keep_check_rate(services, caller.tenant)

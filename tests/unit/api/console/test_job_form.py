@@ -129,6 +129,22 @@ class TestBody:
             "texts",
         ]
 
+    def test_passes_on_a_row_of_texts_that_is_longer_than_the_header_to_be_refused(self) -> None:
+        found = form(("texts", "persona,task,text\nE-low,essay,I stay, at home"))
+        assert found.body["responses"] == [
+            {
+                "persona": "E-low",
+                "task": "essay",
+                "text": "I stay",
+                "more columns than the header": [" at home"],
+            }
+        ]
+
+    def test_finds_an_id_however_many_are_taken(self) -> None:
+        taken = [("persona", f"a-{n}") for n in range(2, 1900)]
+        personas = form(*taken, ("persona_list", "a\n" * 400)).body["personas"]
+        assert personas[-1]["id"] == "a-2298"
+
     def test_is_the_json_that_was_pasted_and_nothing_else(self) -> None:
         pasted = form(("name", "not this"), ("task", "essay"), ("json", '{"personas": ["E-low"], "seed": 1}'))
         assert (pasted.body, pasted.wrong) == ({"personas": ["E-low"], "seed": 1}, [])
