@@ -259,6 +259,15 @@ class TestChecksOfJudges:
         assert again == sentences * (3 if "order_check" in judging else 1)
         assert stack.get(f"/v1/jobs/{job['id']}/results").json()["control"]["cells"]
 
+    def test_tell_nothing_of_the_other_arm(self, stack: Service) -> None:
+        body = BODY | {"personas": ["E-low", "A-low", "N-low"], "tasks": ["essay"], "models": [INDIFFERENT]}
+        judging = {"sentences_per_call": 4, "check": {"share": 0.01}}
+        body |= {"judges": ["simulated/sim-judge-noisy"], "judging": judging}
+        jobs = [stack.submit(body | {"control": control}) for control in (True, False)]
+        finished = [stack.wait(job["id"], "completed", "failed") for job in jobs]
+        checks = [stack.get(f"/v1/jobs/{job['id']}/results").json()["judging_check"] for job in finished]
+        assert checks[0] == checks[1]
+
 
 class TestReuse:
     def test_an_equal_job_gets_its_texts_without_a_call(self, stack: Service) -> None:

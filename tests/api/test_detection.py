@@ -48,6 +48,18 @@ class TestOptions:
             calls_of_fifteen = api.post("/v1/jobs/plan", of_fifteen).json()["calls"]
             assert option["calls"] == pytest.approx(calls_of_fifteen * option["personas"] / 15, rel=0.001)
 
+    def test_a_control_arm_is_asked_once_for_all_personas(self, api: Service) -> None:
+        job = JOB | {"control": True}
+        options = planned(api, job)["options"]
+        assert any(option["personas"] != 15 for option in options)
+        for option in options:
+            instructions = [f"You are {{persona}}, {n}." for n in range(option["wordings"])]
+            body = job | {"instructions": instructions, "iterations": option["iterations"]}
+            plan = api.post("/v1/jobs/plan", body).json()
+            control = plan["control"]["calls"]
+            expected = control + (plan["calls"] - control) * option["personas"] / 15
+            assert option["calls"] == pytest.approx(expected, rel=0.001)
+
     def test_none_is_larger_than_another_in_everything(self, api: Service) -> None:
         sizes = [
             (option["personas"], option["wordings"], option["iterations"])

@@ -280,14 +280,15 @@ async def sentences_judged_again(
             yield JudgedAgainRow(*row)
 
 
-async def asked_alone(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:
-    """How many sentences' part of a reply about several could not be used, by what became of it."""
+async def asked_alone(connection: AsyncConnection, tenant: str, job_id: str, cells: int) -> dict[str, int]:
+    """How many sentences' part of a reply about several could not be used, by what became of it; of the first so many cells."""
     rows = await connection.execute(
         text(
             "SELECT s.status, count(*) FROM cells c JOIN second_verdicts s ON s.cell_id = c.id"
-            " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND NOT s.alone GROUP BY s.status"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND s.tenant = :tenant AND NOT s.alone"
+            " AND c.ordinal < :cells GROUP BY s.status"
         ),
-        {"job": job_id, "tenant": tenant},
+        {"job": job_id, "tenant": tenant, "cells": cells},
     )
     return {row[0]: row[1] for row in rows}
 

@@ -14,8 +14,8 @@ from app.services.jobs.planning import Check
 
 ReadNoise = Callable[[str, DetectIn, Collection[str], float], Awaitable[KnownNoise]]
 """Reads for a tenant what differences in these tasks vary with, on a scale of this width."""
-Priced = Callable[[float], tuple[int, float | None]]
-"""Calls and dollars of a job so many times as large."""
+Priced = Callable[[float, float], tuple[int, float | None]]
+"""Calls and dollars of a job with so many times the responses, and so many times the runs."""
 
 WORDINGS = {Population.BOTH: (3, 6, 12, 24), Population.PERSONAS: (1, 3, 6, 12)}
 ITERATIONS = (1, 2, 5, 10, 20)
@@ -68,7 +68,7 @@ def detect(
 
     def told(size: Size, lacking: str | None = None) -> JobSize:
         share = lacking or power(known.noise, size, population, wanted.difference, models)
-        calls, usd = priced(_responses(size) / _responses(own))
+        calls, usd = priced(_responses(size) / _responses(own), _runs(size) / _runs(own))
         return JobSize(
             **{name: value for name, value in size._asdict().items() if name in JobSize.model_fields},
             power=None if isinstance(share, str) else round(share, 3),
@@ -109,7 +109,11 @@ def _sizes(own: Size, population: Population) -> Iterator[Size]:
 
 
 def _responses(size: Size) -> int:
-    return size.personas * size.wordings * size.iterations
+    return size.personas * _runs(size)
+
+
+def _runs(size: Size) -> int:
+    return size.wordings * size.iterations
 
 
 def _within(one: Size, other: Size) -> bool:

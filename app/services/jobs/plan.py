@@ -87,6 +87,7 @@ async def plan_job(
     if asked is None:
         return plan
     spec, estimates = prepared.resolution.spec, prepared.estimates
+    control = _estimates_of_control(spec, prepared.resolution.cells)
     width = check_detection(asked, spec)
     known = await deps.read_noise(tenant, asked, [task.id for task in spec.tasks], width)
     plan.detection = await planning.run(
@@ -96,7 +97,7 @@ async def plan_job(
             asked,
             spec,
             known,
-            lambda times: _of_size(own, estimates, spec, times),
+            lambda times, of_runs: _of_size(own, estimates, control, spec, times, of_runs),
             own.submission.max_planned_calls,
             check,
         ),
@@ -106,13 +107,24 @@ async def plan_job(
 
 
 def _of_size(
-    deps: PlanDependencies, estimates: Sequence[StageEstimate], spec: JobSpec, times: float
+    deps: PlanDependencies,
+    estimates: Sequence[StageEstimate],
+    control: Sequence[StageEstimate],
+    spec: JobSpec,
+    times: float,
+    of_runs: float,
 ) -> tuple[int, float | None]:
-    """Calls and dollars of a job so many times as large."""
+    """Calls and dollars of a job with so many times the responses, and so many times the runs.
+
+    The control arm, which ``estimates`` include, is asked once for all personas: it grows with the runs alone.
+    """
     prices = [_price(deps, each, _times(each.usage, times), spec).usd for each in estimates if each.calls]
     known = [price for price in prices if price is not None]
     calls = sum(round(each.calls * times) for each in estimates)
-    return calls, round(sum(known), 4) if known else None
+    for each in control:
+        calls += round(each.calls * (of_runs - times))
+        known.append((of_runs - times) * (_price(deps, each, each.usage, spec).usd or 0.0))
+    return calls, round(sum(known), 4) if len(known) > len(control) else None
 
 
 def _times(usage: Usage, times: float) -> Usage:
@@ -148,14 +160,19 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
     return plan, prepared
 
 
-def _control(deps: PlanDependencies, spec: JobSpec, cells: Sequence[Cell]) -> PlanControl:
+def _estimates_of_control(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
     own = [cell for cell in cells if cell.control]
-    estimates = estimate_atomic(spec, own)
-    if spec.gym is not None:
+    estimates = estimate_atomic(spec, own) if own else []
+    if own and spec.gym is not None:
         asked = [each for each in estimate_gym(spec, spec.gym, gym(own)) if each.stage in BATCHED_STAGES]
         estimates = merged([*estimates, *asked])
+    return estimates
+
+
+def _control(deps: PlanDependencies, spec: JobSpec, cells: Sequence[Cell]) -> PlanControl:
+    estimates = _estimates_of_control(spec, cells)
     return PlanControl(
-        responses=sum(cell.runs * responses_per_run(cell) for cell in own),
+        responses=sum(cell.runs * responses_per_run(cell) for cell in cells if cell.control),
         calls=sum(each.calls for each in estimates),
         cost=_cost(deps, estimates, spec),
     )

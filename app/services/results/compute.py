@@ -125,7 +125,9 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await made_by(connection, job.tenant, job.id),
         await _made_set(connection, job),
         await _checked(connection, job, context) if several else CheckedSentences(),
-        await result_queries.asked_alone(connection, job.tenant, job.id) if several else {},
+        await result_queries.asked_alone(connection, job.tenant, job.id, len(context.cells))
+        if several
+        else {},
         await response_cache.reuse(connection, job.tenant, job.id) if wanted else [],
         await response_cache.snapshots(connection, job.tenant, job.id) if wanted else [],
         await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
