@@ -113,7 +113,8 @@ def _obstacle_to_signs(size: Size) -> str | None:
     if size.personas >= FEWEST_TESTED:
         return None
     smallest = smallest_p_value(max(1, size.personas))
-    return f"too_few_personas: {size.personas} personas cannot give a p-value below {smallest:.2g}"
+    counted = f"{size.personas} persona{'s' * (size.personas != 1)}"
+    return f"too_few_personas: {counted} cannot give a p-value below {smallest:.2g}"
 
 
 def _obstacle_to_t(size: Size, population: Population) -> str | None:

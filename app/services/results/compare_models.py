@@ -106,6 +106,6 @@ def _attainable(primary: Ranking) -> str | None:
     if smallest is None or smallest * pairs <= ALPHA:
         return None
     return (
-        f"{primary.personas} personas cannot give a p-value below {smallest:.2g},"
+        f"{primary.personas} persona{'s' * (primary.personas != 1)} cannot give a p-value below {smallest:.2g},"
         f" or below {min(1.0, smallest * pairs):.2g} corrected for {pairs} pairs."
     )
