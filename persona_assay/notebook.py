@@ -61,11 +61,10 @@ def read_figure(answer: Answer) -> bytes:
 @contextmanager
 def progress_shown() -> Iterator[Callable[[Json], None]]:
     """Shows each state of a job that it is given: in a notebook in place, on a terminal live, elsewhere line by line."""
-    from rich.console import Console  # noqa: PLC0415 - only whoever waits needs it
-
+    from persona_assay.terminal.consoles import err  # noqa: PLC0415 - only whoever waits needs it
     from persona_assay.terminal.progress import JobProgress, shown  # noqa: PLC0415
 
-    console = Console(stderr=True)
+    console = err()
     if not console.is_jupyter:
         with shown(console) as show_in_terminal:
             yield show_in_terminal

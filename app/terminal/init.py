@@ -70,7 +70,8 @@ def command(try_connections: Try, environment: Callable[[], Mapping[str, str]]) 
         "traits",
         metavar="DIMENSION=LEVEL",
         multiple=True,
-        help="What the persona is to show, such as A=low; repeatable. Dimensions: O, C, E, A, N.",
+        help="What the persona is to show, such as A=low; repeatable. Dimensions: O, C, E, A and N"
+        " (emotional stability: N=low is neurotic).",
     )
     @click.option("--force", is_flag=True, help="Replace files that are there.")
     def init(
@@ -87,8 +88,8 @@ def command(try_connections: Try, environment: Callable[[], Mapping[str, str]]) 
     ) -> None:
         """Write an operator's file and a job file for this directory, and check them.
 
-        Writes assay.yaml and job.yaml. `assay up` reads the first, `assay submit job.yaml` the second. Without a flag for the
-        server, asks on a terminal.
+        Writes assay.yaml and job.yaml. `assay up` reads the first, `assay submit job.yaml` the second. On a terminal, asks
+        for the server and the persona where no flag names them.
         """
         with told_errors():
             server = _server(vllm, key_env, openai=openai, anthropic=anthropic)
@@ -191,7 +192,11 @@ def _persona(description: str | None, traits: tuple[str, ...]) -> Mapping[str, A
     if description is None and not traits and sys.stdin.isatty():
         description = click.prompt("Who is the model to be (empty: the Big Five set)", default="", err=True)
         if description:
-            traits = tuple(click.prompt("Traits, such as A=low N=high", err=True).replace(",", " ").split())
+            traits = tuple(
+                click.prompt("Traits, such as A=low N=low (disagreeable, neurotic)", err=True)
+                .replace(",", " ")
+                .split()
+            )
     if not description:
         if traits:
             raise CommandError("--trait needs --persona")

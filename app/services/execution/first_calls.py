@@ -76,7 +76,17 @@ class Gate:
 
     def leave_later(self) -> None:
         """Gives back the place of a call whose answer stops the job, once the job's other calls have been told."""
-        asyncio.get_running_loop().call_later(HALTING_SECONDS, self.leave)
+        asyncio.get_running_loop().call_later(HALTING_SECONDS, self._leave_to_one)
+
+    def _leave_to_one(self) -> None:
+        """Gives back a place; whoever comes then goes ahead again, if it was of the one that did."""
+        if self._lead is not None and not self._lead.cancelled():
+            self._lead.cancel()
+            self._lead = None
+            self._inside -= 1
+            self._places.release()
+        else:
+            self.leave()
 
     @property
     def is_idle(self) -> bool:

@@ -7,8 +7,8 @@ import pytest
 
 from persona_assay import AssayError, ProblemError, ProblemField, frames
 from persona_assay.frames import to_dataframe
-from persona_assay.notebook import FigureFile, ResultsDocument
-from tests.unit.cli.documents import results
+from persona_assay.notebook import FigureFile, ResultsDocument, progress_shown
+from tests.unit.cli.documents import job, results
 
 
 def metric(value: float | None, **others: Any) -> dict[str, Any]:
@@ -77,6 +77,13 @@ class TestShown:
         assert FigureFile(b"<svg/>")._repr_png_() is None
         assert FigureFile(b"\x89PNG.")._repr_png_() == b"\x89PNG."
         assert FigureFile(b"\x89PNG.")._repr_svg_() is None
+
+
+def test_progress_is_no_markup(capsys: pytest.CaptureFixture[str]) -> None:
+    found = {"cause": "x [/] can't be resolved", "remedy": "Wait.", "attempts": 2, "model": "a/[b]"}
+    with progress_shown() as show:
+        show(job(retrying=[found]))
+    assert "Retrying: x [/] can't be resolved, 2 attempts." in capsys.readouterr().err
 
 
 def test_an_error_prints_its_fields() -> None:

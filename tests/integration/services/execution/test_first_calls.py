@@ -110,6 +110,18 @@ class TestTheFirstCall:
         provider.refusal = KEY_REFUSED
         job = await new_job(engine, iterations=20)
         await worker.run_all(job)
+        refused, sent = provider.complete, []
+
+        async def slow(request: ChatRequest) -> ChatReply:
+            sent.append(request.request_id)
+            await asyncio.sleep(0.1)  # in which others would go, too
+            return await refused(request)
+
+        await resume_job(worker.control, TENANT, job.id)
+        with monkeypatch.context() as slowly:
+            slowly.setattr(provider, "complete", slow)
+            await worker.run_all(job)
+        assert sum("/judging/" in call for call in sent) == 1
         provider.refusal = None
         await resume_job(worker.control, TENANT, job.id)
         await worker.run_all(job)
