@@ -65,8 +65,13 @@ class Typed:
         """Everything that is ticked of a field."""
         return self._values.get(name, [])
 
-    def with_all(self, values: Mapping[str, list[str]]) -> "Typed":
-        """The same with other values of some fields."""
+    def sized(self, wordings: int, iterations: int) -> "Typed":
+        """The same with so many instructions and iterations, also in JSON that was pasted."""
+        numbers = list(range(wordings))
+        values = {"instruction": list(map(str, numbers)), "iterations": [str(iterations)]}
+        with suppress(ProblemError, ValueError, TypeError):  # there is none, or it is refused later
+            body = loads(self.text("json").encode()) | {"instructions": numbers, "iterations": iterations}
+            values["json"] = [json.dumps(body, ensure_ascii=False, indent=2)]
         return Typed({**self._values, **values})
 
     def rows(self, kind: str) -> int:

@@ -184,9 +184,7 @@ def _sized(typed: Typed) -> Typed:
     size = SIZE.fullmatch(typed.text("action"))
     if size is None:
         return typed
-    return typed.with_all(
-        {"instruction": [str(n) for n in range(int(size["wordings"]))], "iterations": [size["iterations"]]}
-    )
+    return typed.sized(int(size["wordings"]), int(size["iterations"]))
 
 
 def _version(body: Json) -> str:

@@ -129,6 +129,12 @@ class TestBody:
             "texts",
         ]
 
+    def test_takes_a_size_also_into_json(self) -> None:
+        typed = form(("json", '{"seed": 1, "iterations": 9}')).typed.sized(2, 3)
+        assert JobForm(typed, 5).body == {"seed": 1, "iterations": 3, "instructions": [0, 1]}
+        assert JobForm(form(("json", "{")).typed.sized(2, 3), 5).wrong
+        assert form(("seed", "1")).typed.sized(2, 3).text("iterations") == "3"
+
     def test_passes_on_a_row_of_texts_that_is_longer_than_the_header_to_be_refused(self) -> None:
         found = form(("texts", "persona,task,text\nE-low,essay,I stay, at home"))
         assert found.body["responses"] == [
