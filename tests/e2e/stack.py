@@ -67,11 +67,11 @@ class Stack:
     def results(self, job_id: str) -> Json:
         return self._get(f"/v1/jobs/{job_id}/results")
 
-    def responses(self, job_id: str) -> Iterator[Json]:
-        """All responses, page by page."""
+    def responses(self, job_id: str, arm: str = "persona") -> Iterator[Json]:
+        """All responses of an arm, page by page."""
         after: dict[str, str] = {}
         while True:
-            page = self._get(f"/v1/jobs/{job_id}/responses", limit="200", **after)
+            page = self._get(f"/v1/jobs/{job_id}/responses", limit="200", arm=arm, **after)
             yield from page["data"]
             if not page["has_more"]:
                 return

@@ -94,7 +94,8 @@ class TestInsideAJob:
         assert_same(stack.results(job_id), plain.undisturbed)
         origins = Counter(
             verdict["reused"]
-            for response in stack.responses(job_id)
+            for arm in ("persona", "control")
+            for response in stack.responses(job_id, arm=arm)
             for unit in response["units"]
             for verdict in unit["verdicts"]
         )

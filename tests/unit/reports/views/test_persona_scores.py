@@ -181,4 +181,4 @@ class TestCards:
         for text in hostile:
             found = await page(text)
             assert shape(found) == shape(plain)
-            assert {tag for tag, said in found.texts if text in said} <= {"bdi", "option", "text"}
+            assert {tag for tag, said in found.texts if text in said} <= {"bdi", "option", "p", "text"}
