@@ -410,10 +410,10 @@ class _Environment(Mapping[str, str]):
         return value
 
     def __iter__(self) -> Iterator[str]:
-        return iter(os.environ)
+        return (name for name, value in os.environ.items() if value)
 
     def __len__(self) -> int:
-        return len(os.environ)
+        return sum(1 for _ in self)
 
 
 _OF_OTHERS = frozenset({"ASSAY_URL", "ASSAY_API_KEY", "ASSAY_CONFIRM_USD", "ASSAY_VERSION"})

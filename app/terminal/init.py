@@ -2,11 +2,12 @@
 
 import json
 import sys
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -103,7 +104,9 @@ def command(try_connections: Try, environment: Callable[[], Mapping[str, str]]) 
                 _operator_file(server, models),
                 _job_file(server, models, _persona(persona, traits)),
             )
-            cells = _cells(operator, job, {**variables, server.key_variable or "": NO_KEY})
+            # Read as they are asked for: one variable of others that can't be read is no matter of ours.
+            with_key = ChainMap({server.key_variable or "": NO_KEY}, cast("dict[str, str]", variables))
+            cells = _cells(operator, job, with_key)
             OPERATOR_FILE.write_text(operator, encoding="utf-8")
             JOB_FILE.write_text(job, encoding="utf-8")
             say(f"Wrote {OPERATOR_FILE} (connection {server.connection}) and {JOB_FILE}")

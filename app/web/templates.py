@@ -56,7 +56,7 @@ def _visible(value: Any) -> Any:
 
 
 def _fixed(value: float, digits: int = 2) -> str:
-    return f"{value:.{digits}f}".replace("-", "−")
+    return f"{value:z.{digits}f}".replace("-", "−")  # z: no minus before what rounds to 0
 
 
 def _dollars(usd: float | None) -> str:

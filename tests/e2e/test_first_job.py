@@ -29,6 +29,8 @@ class Newcomer:
         own = {"ASSAY_URL": self.url, "ASSAY_PORT": str(port), "LAB_KEY": key}
         others = {"DATABASE_URL", "REDIS_URL", "ASSAY_CONFIG"}
         self.environment = {name: value for name, value in os.environ.items() if name not in others} | own
+        # As shells and make leave them: empty, and of another program by the name of a file.
+        self.environment |= {"MAKEFLAGS": "", "OTHER": "x", "OTHER_FILE": "/no/such/file"}
         self.steps = 0
 
     def assay(self, *arguments: str) -> subprocess.CompletedProcess[str]:
