@@ -19,14 +19,6 @@ BUDGET = 0.4
 
 
 @pytest.fixture(scope="module")
-def simulator() -> Iterator[RunningSimulator]:
-    with scratch_directory() as directory:
-        running = RunningSimulator(directory)
-        yield running
-        running.stop()
-
-
-@pytest.fixture(scope="module")
 def keys(
     simulator: RunningSimulator, databases: Databases, template_database: str, valkey: EmbeddedValkey
 ) -> Iterator[tuple[Stack, KeyMaker]]:

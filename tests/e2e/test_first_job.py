@@ -75,14 +75,6 @@ class Newcomer:
             process.stdout.close()
 
 
-@pytest.fixture(scope="module")
-def simulator() -> Iterator[RunningSimulator]:
-    with scratch_directory() as directory:
-        running = RunningSimulator(directory)
-        yield running
-        running.stop()
-
-
 @pytest.fixture
 def directory() -> Iterator[Path]:
     with scratch_directory() as made:

@@ -24,14 +24,6 @@ ROOTS = {
 
 
 @pytest.fixture(scope="module")
-def simulator() -> Iterator[RunningSimulator]:
-    with scratch_directory() as directory:
-        running = RunningSimulator(directory)
-        yield running
-        running.stop()
-
-
-@pytest.fixture(scope="module")
 def providers(simulator: RunningSimulator, databases: Databases, template_database: str) -> Iterator[Stack]:
     """A service that is connected to all of them."""
     connections: dict[str, object] = {

@@ -7,7 +7,6 @@ from http import HTTPStatus
 from typing import Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
@@ -29,6 +28,7 @@ from app.api.http.dependencies import (
     takes_a_stream,
 )
 from app.api.http.pages import page, render
+from app.api.http.problems import invalid_body
 from app.domain.jobs.request import BudgetIn
 from app.domain.jobs.status import RESUMABLE, RETRIABLE, JobStatus
 from app.domain.keys.api_key import Scope
@@ -93,10 +93,7 @@ async def change(
     try:
         budget = BudgetIn.model_validate(limits).to_budget()
     except ValidationError as error:
-        raise RequestValidationError(
-            [{**each, "loc": ("body", "budget", *each["loc"])} for each in error.errors()],
-            body={"budget": limits},
-        ) from error
+        raise invalid_body(error, {"budget": limits}, "budget") from error
     await change_budget(services.control, tenant, job_id, budget)
     return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
 

@@ -5,7 +5,6 @@ from typing import Annotated
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
@@ -14,7 +13,7 @@ from app.api.console.job_form import number_of
 from app.api.http.access import needs
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
-from app.api.http.problems import wrong_field
+from app.api.http.problems import invalid_body, wrong_field
 from app.api.labels.routes import RoundId, draw_wanted
 from app.domain.keys.api_key import Scope
 from app.domain.labels.contract import LabellingRoundIn
@@ -65,8 +64,7 @@ async def draw(job_id: JobId, request: Request, services: ServicesDep, tenant: T
     try:
         wanted = LabellingRoundIn.model_validate(body)
     except ValidationError as error:
-        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
-        raise RequestValidationError(found, body=body) from error
+        raise invalid_body(error, body) from error
     await draw_wanted(services, tenant, wanted)
     return RedirectResponse(f"/jobs/{job_id}/labels", HTTPStatus.SEE_OTHER)
 

@@ -23,7 +23,7 @@ from app.api.http.dependencies import (
     no_unknown_parameters,
 )
 from app.api.http.pages import page
-from app.api.http.problems import ProblemError, field_error
+from app.api.http.problems import ProblemError, body_errors
 from app.api.providers.model_routes import keep_check_rate
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
@@ -122,9 +122,7 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
         wanted = PlanIn.model_validate(asked)
         plan = await plan_job(services.planning, tenant, wanted, request.is_disconnected, wanted.detect)
     except ValidationError as error:
-        found: Sequence[FieldError] = [
-            field_error({**each, "loc": ("body", *each["loc"])}, asked, PlanIn) for each in error.errors()
-        ]
+        found: Sequence[FieldError] = body_errors(error, asked, PlanIn)
     except InvalidJobError as error:
         found = error.errors
     else:

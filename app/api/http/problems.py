@@ -11,7 +11,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import iter_route_contexts
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, ValidationError
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.exceptions import HTTPException
@@ -205,6 +205,20 @@ def _invalid(request: Request, fields: Sequence[FieldError]) -> Response:
     if len(fields) > MOST_FIELDS:
         detail += f"; the first {MOST_FIELDS} are listed"
     return problem_response(request, HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", detail, fields[:MOST_FIELDS])
+
+
+def invalid_body(error: ValidationError, body: Any, *within: str) -> RequestValidationError:
+    """What the framework raises where it validates a body itself; ``within`` is the member that was validated."""
+    return RequestValidationError(_of_body(error, *within), body=body)
+
+
+def body_errors(error: ValidationError, body: Any, model: Any) -> list[FieldError]:
+    """The invalid fields of a body that was validated as a model, each once."""
+    return list(dict.fromkeys(field_error(each, body, model) for each in _of_body(error)))
+
+
+def _of_body(error: ValidationError, *within: str) -> list[dict[str, Any]]:
+    return [{**each, "loc": ("body", *within, *each["loc"])} for each in error.errors(include_url=False)]
 
 
 def field_error(found: Mapping[str, Any], body: Any, model: Any = None) -> FieldError:

@@ -12,12 +12,11 @@ from typing import Any, TypeVar
 
 import numpy as np
 from fastapi import Request, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from pydantic import TypeAdapter, ValidationError
 
 from app.api.http.access import Caller, check_scope
-from app.api.http.problems import ProblemError
+from app.api.http.problems import ProblemError, invalid_body
 from app.domain.judging.stepwise_json import StepwiseDecoder, ascii_digits
 from app.services.long_texts import on_a_thread
 
@@ -190,7 +189,7 @@ class StrictRequest(Request):
 
         Raises:
             ProblemError: If it is no JSON of ours, or who sent it may not.
-            RequestValidationError: If it is wrong.
+            fastapi.exceptions.RequestValidationError: If it is wrong.
         """
         if len(await self.body()) >= LARGE_BYTES:
             try:
@@ -225,8 +224,7 @@ def _checked(schema: TypeAdapter[Any], sent: Any) -> Any:
             sent, from_attributes=True
         )  # as the framework, which so words errors otherwise
     except ValidationError as error:
-        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors(include_url=False)]
-        raise RequestValidationError(found, body=sent) from error
+        raise invalid_body(error, sent) from error
 
 
 class StrictRoute(APIRoute):

@@ -26,7 +26,7 @@ from app.api.http.dependencies import (
     takes_a_stream,
 )
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
-from app.api.http.problems import field_error, wrong_field
+from app.api.http.problems import body_errors, wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.db.jobs import jobs
@@ -148,8 +148,7 @@ def _validated(body: dict[str, Any]) -> JobIn:
     try:
         return JobIn.model_validate(body)
     except ValidationError as error:
-        found = (field_error({**each, "loc": ("body", *each["loc"])}, body, JobIn) for each in error.errors())
-        raise InvalidJobError(list(dict.fromkeys(found))) from error
+        raise InvalidJobError(body_errors(error, body, JobIn)) from error
 
 
 @router.get("", operation_id="listJobs", summary="List jobs")

@@ -4,7 +4,6 @@ from http import HTTPStatus
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Path, Query, Response
-from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, ValidationError
 
@@ -15,7 +14,7 @@ from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDe
 from app.api.http.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
 from app.api.http.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
 from app.api.http.path_ids import id_check
-from app.api.http.problems import wrong_field
+from app.api.http.problems import invalid_body, wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
 from app.domain.contract import Line
@@ -133,5 +132,4 @@ def _body(value: Any) -> PersonaSetIn:
     try:
         return PersonaSetIn.model_validate({"personas": value} if isinstance(value, list) else value)
     except ValidationError as error:
-        found = [{**each, "loc": ("body", *each["loc"])} for each in error.errors()]
-        raise RequestValidationError(found, body=value) from error
+        raise invalid_body(error, value) from error
