@@ -96,13 +96,19 @@ def _likely(context: JobContext, levels: Levels, scores: Scores) -> list[_Likely
 def _sentences(
     context: JobContext, levels: Levels, likely: _Likely, judged: Judgements
 ) -> Iterator[_Sentence]:
-    """The sentences of a response that any judge finds out of character on a trait."""
+    """The sentences of a response that a judge finds out of character on a trait whom it can't have swayed."""
     cell, _, _ = likely.position
     low, high = levels[cell, likely.trait]
     width = context.cells[cell].dimensions[likely.trait].scale.width
+    swayed = {
+        judge
+        for trait, judge, _, _, _, _, suspicion, *_ in judged.said
+        if trait == likely.trait and suspicion
+    }
     by_unit: dict[int, dict[int, int]] = defaultdict(dict)
     for unit, (trait, judge, status, score, *_) in zip(judged.units, judged.said, strict=True):
-        if trait == likely.trait and status == VerdictStatus.SCORED and score is not None:
+        told = status == VerdictStatus.SCORED and judge not in swayed
+        if trait == likely.trait and told and score is not None:
             by_unit[unit][judge] = score
     for unit, scores in by_unit.items():
         distances = [max(low - score, score - high, 0) / width for score in scores.values()]

@@ -93,3 +93,22 @@ async def test_is_no_text_that_may_have_swayed_a_judge(engine: AsyncEngine) -> N
     worst = Results.read((await compute_results(engine, job, context)).document).worst_sentence
     assert worst is not None
     assert (worst.run, worst.scores) == (1, {"simulated/sim-judge": 3})
+
+
+async def test_is_not_told_by_a_judge_whom_its_response_may_have_swayed(engine: AsyncEngine) -> None:
+    judges = (a_model("simulated/sim-judge", "j"), a_model("simulated/sim-judge", "k"))
+    job = await new_job(engine, personas=("N-low",), judges=judges)
+    claim = await claimed(engine, job.id)
+    rows: list[ResponseRow | VerdictRow] = [response_row(claim, run) for run in range(2)]
+    for run, said in enumerate((((5, 5), (5, 3)), ((1, 1), (3, 3)))):
+        rows += [
+            verdict_row(claim, run, unit, score=score)._replace(judge=judge)
+            for unit, scores in enumerate(said)
+            for judge, score in enumerate(scores)
+        ]
+    await ResultWriter(engine).write({(claim.shard_id, claim.token): rows})
+    await execute(engine, "UPDATE verdicts SET suspicion = 'reply' WHERE run = 0 AND judge = 0 AND unit = 0")
+    context = await JobContexts(engine).get(TENANT, job.id)
+    worst = Results.read((await compute_results(engine, job, context)).document).worst_sentence
+    assert worst is not None
+    assert (worst.run, worst.unit, worst.scores) == (0, 0, {"k": 5})
