@@ -2872,7 +2872,7 @@ class Results(TypedDict):
     name: str | None
     completeness: Literal["full", "partial"]
     completeness_reasons: NotRequired[list[str]]
-    """Why it is `partial`, each `code: words`: `calls_missing`, `cells_without_figure`, `personas_without_score`. Missing in results from before."""
+    """Why it is `partial`, each `code: words`: `calls_missing`, `control_calls_missing` (only the control arm lacks some), `cells_without_figure`, `personas_without_score`. Missing in results from before."""
     simulated: bool
     personas: NotRequired[list[PersonaInWords]]
     """Who the job's personas are, by the ids that cells have."""

@@ -89,3 +89,17 @@ async def usage(connection: AsyncConnection, tenant: str, job_id: str) -> list[U
     """Calls, tokens and cost of a job by stage and model."""
     rows = await connection.execute(_USAGE, {"job": job_id, "tenant": tenant})
     return [UsageRow(*row) for row in rows]
+
+
+async def lacks_calls(connection: AsyncConnection, tenant: str, job_id: str, cells: int) -> bool:
+    """Whether a call of a job's first so many cells, or of a preparation, is missing or failed; of finished shards."""
+    found = await connection.scalar(
+        text(
+            "SELECT EXISTS (SELECT FROM shards s LEFT JOIN cells c ON c.id = s.cell_id"
+            " WHERE s.job_id = :job AND s.tenant = :tenant AND coalesce(c.ordinal, 0) < :cells AND NOT (done"
+            " AND responses_answered = planned_responses AND verdicts_answered = verdicts_due"
+            " AND responses_failed = 0 AND verdicts_failed = 0))"
+        ),
+        {"job": job_id, "tenant": tenant, "cells": cells},
+    )
+    return bool(found)

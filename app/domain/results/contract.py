@@ -435,8 +435,8 @@ class Results(BaseModel):
     completeness: Completeness
     completeness_reasons: list[str] = Field(
         default_factory=list,
-        description="Why it is `partial`, each `code: words`: `calls_missing`, `cells_without_figure`,"
-        " `personas_without_score`. Missing in results from before.",
+        description="Why it is `partial`, each `code: words`: `calls_missing`, `control_calls_missing`"
+        " (only the control arm lacks some), `cells_without_figure`, `personas_without_score`. Missing in results from before.",
     )
     simulated: bool
     personas: list[PersonaInWords] = Field(

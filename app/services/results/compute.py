@@ -69,6 +69,11 @@ from app.services.results.worst_sentence import worst_sentence
 from app.services.sets.persona_sets import generation_result, made_by
 from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
 
+CONTROL_CALLS_MISSING = "control_calls_missing"
+_LACKING = {
+    CALLS_MISSING: "not every planned response and verdict is there",
+    CONTROL_CALLS_MISSING: "of the control arm, not every planned response and verdict is there",
+}
 CELLS_WITHOUT_FIGURE, PERSONAS_WITHOUT_SCORE = "cells_without_figure", "personas_without_score"
 
 
@@ -99,6 +104,8 @@ class JobRows:
     worst: WorstSentence | None = None
     control: Scores = field(default_factory=dict)
     control_grades: list[Grade] = field(default_factory=list)
+    own_called: bool = False
+    """Whether no call for a persona's figures is missing, of a job that lacks some."""
 
 
 async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContext) -> JobRows:
@@ -140,7 +147,14 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await worst_sentence(connection, job, context, grouped),
         control,
         [grade for grade, _ in await _stored_grades(connection, job, context, context.control)],
+        await _own_called(connection, job, context, counts),
     )
+
+
+async def _own_called(connection: AsyncConnection, job: JobRow, context: JobContext, counts: Counts) -> bool:
+    if is_full(counts) or not context.control:
+        return False
+    return not await progress.lacks_calls(connection, job.tenant, job.id, len(context.cells))
 
 
 async def _readings(connection: AsyncConnection, job: JobRow, context: JobContext) -> Readings:
@@ -251,7 +265,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     cells = _cell_results(context, rows)
     called = is_full(rows.counts) and _all_made(spec, rows)
     graded = _gym_results(context, rows)
-    reasons = _incomplete(cells, () if graded is None else graded.persona_scores, called=called)
+    lacking = None if called else CONTROL_CALLS_MISSING if rows.own_called else CALLS_MISSING
+    reasons = _incomplete(cells, () if graded is None else graded.persona_scores, lacking)
     completeness: Completeness = "partial" if reasons else "full"
     judges = {judge.label: judge.simulated for judge in spec.judges}
     measured = summarize(cells, judges, spec.seed)
@@ -301,10 +316,10 @@ def in_words(context: JobContext) -> dict[str, Any]:
 
 
 def _incomplete(
-    cells: Sequence[MeasuredCell], persona_scores: Sequence[PersonaResult], *, called: bool
+    cells: Sequence[MeasuredCell], persona_scores: Sequence[PersonaResult], lacking: str | None
 ) -> list[str]:
     """Why results are not complete, each ``"code: words"``; nothing where they are."""
-    reasons = [] if called else [f"{CALLS_MISSING}: not every planned response and verdict is there"]
+    reasons = [] if lacking is None else [f"{lacking}: {_LACKING[lacking]}"]
     empty = sum(cell.metrics["acc_atom"].value is None for cell in cells)
     if empty:
         reasons.append(f"{CELLS_WITHOUT_FIGURE}: {empty} of {len(cells)} cells have no scored sentence")

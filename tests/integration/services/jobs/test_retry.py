@@ -103,6 +103,30 @@ class TestEndedJob:
         assert stored["cells"][0]["units"]["scored"] == 6
         assert stored["usage"]["calls"] == usage.calls
 
+    @pytest.mark.parametrize(
+        ("failing", "reason"),
+        [
+            ("generation/1/0/0", "control_calls_missing"),
+            ("judging/1/0/0/0/0/0", "control_calls_missing"),
+            ("judging/0/0/0/0/0/0", "calls_missing"),
+        ],
+    )
+    async def test_it_says_in_which_arm_a_call_is_missing(
+        self, failing: str, reason: str, engine: AsyncEngine, worker: Worker, model: Moody
+    ) -> None:
+        model.fails = frozenset({failing})
+        job = await new_job(engine, control=True)
+        await worker.run_all(job)
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness) == (JobStatus.COMPLETED, "partial")
+        async with engine.connect() as connection:
+            stored = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
+        assert [each.partition(":")[0] for each in stored["completeness_reasons"]] == [reason]
+        model.fails = frozenset()
+        await retry_job(worker.control, TENANT, job.id)
+        await worker.run_all(job)
+        assert (await worker.finalize(job)).completeness == "full"
+
     async def test_with_nothing_to_redo_it_stays_as_it_is(self, engine: AsyncEngine, worker: Worker) -> None:
         job = await new_job(engine)
         await worker.run_all(job)

@@ -213,6 +213,11 @@ class TestMinimumCoverage:
         calls = "calls_missing: not every planned response and verdict is there"
         assert verdict(document | {"completeness_reasons": [calls, empty]}, "acc_atom>=0.8") == "inconclusive"
 
+    def test_is_of_the_personas_whatever_the_control_arm_lacks(self) -> None:
+        reason = "control_calls_missing: of the control arm, not every planned response and verdict is there"
+        document = results(0.95, self.SURE, completeness="partial") | {"completeness_reasons": [reason]}
+        assert verdict(document, "acc_atom>=0.8") == "pass"
+
 
 def compared_cell(persona: int, value: float | None, model: str = "m", scored: int = 300) -> dict[str, Any]:
     """A cell of 30 runs by one judge, with so many scored sentences."""
