@@ -9,6 +9,7 @@ from pydantic import ConfigDict, Field
 
 from app.domain.contract import Answer
 from app.domain.judging.verdict import VerdictStatus
+from app.domain.metrics.definition import MetricDefinition
 from app.domain.metrics.metric import Metric, MetricSet, values_of
 from app.domain.metrics.registry import METRICS
 from app.domain.metrics.scores import CellScores
@@ -109,10 +110,10 @@ class MeasuredMetrics:
         return self.metrics[name]
 
 
-def measure(scores: CellScores) -> MeasuredMetrics:
-    """All metrics of one cell by one judge."""
+def measure(scores: CellScores, metrics: Sequence[MetricDefinition] = METRICS) -> MeasuredMetrics:
+    """Metrics of one cell by one judge: all, or some."""
     return MeasuredMetrics(
-        metrics={name: found for metric in METRICS for name, found in metric.measure(scores).items()},
+        metrics={name: found for metric in metrics for name, found in metric.measure(scores).items()},
         units=UnitCounts.of(
             scored=int(scores.counts.sum()),
             not_applicable=scores.excluded.get(VerdictStatus.NOT_APPLICABLE, 0),

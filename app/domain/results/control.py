@@ -13,6 +13,7 @@ from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import Metric
+from app.domain.metrics.registry import BY_NAME
 from app.domain.results.coverage import Coverage
 from app.domain.results.personagym_control import PersonaScoreGain, PersonaScoreGainTotal
 from app.domain.results.results import MeasuredCell, ResponseStatuses
@@ -150,6 +151,7 @@ def _toward_level(scale: Scale, level: str) -> _Direction:
 
 _FIGURES = {"acc_atom": ("acc_atom", _upward), "mean_toward_level": ("mean", _toward_level)}
 """Which metric each gain is of, and how it is counted."""
+GAINED = tuple(BY_NAME[metric] for metric, _ in _FIGURES.values())
 
 
 @dataclass(frozen=True, slots=True, eq=False)

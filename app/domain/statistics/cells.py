@@ -1,13 +1,13 @@
 """A cell's metrics with their intervals over its runs and over its wordings."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from app.domain.metrics.cell import MeasuredMetrics, combine_judges, measure
-from app.domain.metrics.definition import UNIT_RANGE, Estimate
+from app.domain.metrics.definition import UNIT_RANGE, Estimate, MetricDefinition
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import IntArray, Metric, MetricSet
 from app.domain.metrics.registry import METRICS, RANGES, range_of
@@ -62,15 +62,18 @@ def fewest_wordings(name: str) -> int:
     return FEWEST_WORDINGS_OF_SPREAD if _ESTIMATES[name] in _OF_RUNS else FEWEST_WORDINGS
 
 
-def estimate_cell(by_judge: Mapping[str, CellScores], runs: IntArray) -> CellEstimate:
+def estimate_cell(
+    by_judge: Mapping[str, CellScores], runs: IntArray, wanted: Sequence[MetricDefinition] = METRICS
+) -> CellEstimate:
     """A cell's metrics and the intervals around them.
 
     Args:
         by_judge: Each judge's scores of the cell, by label; at least one, on one scale.
         runs: Shape (K,): the different runs of the cell's text, sorted; all that any judge's scores name.
+        wanted: Which metrics.
     """
     ranges = _ranges(next(iter(by_judge.values())))
-    own = {judge: measure(scores) for judge, scores in by_judge.items()}
+    own = {judge: measure(scores, wanted) for judge, scores in by_judge.items()}
     varied = {judge: variability(scores, runs, own[judge].metrics) for judge, scores in by_judge.items()}
     metrics = combine_judges(list(own.values()))
     together = _over_judges(metrics.metrics, varied)

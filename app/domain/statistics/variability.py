@@ -55,9 +55,10 @@ def variability(scores: CellScores, runs: IntArray, metrics: MetricSet) -> dict[
     width, instructions = scores.scale.width, scores.run_instructions
     places = np.searchsorted(runs, scores.run_ids)
     layouts: dict[bytes, _Layout] = {}  # most metrics are of the same runs
-    by_run = {metric.by_run: metric.by_run(scores) for metric in METRICS if metric.by_run is not None}
+    wanted = [metric for metric in METRICS if metric.name in metrics]
+    by_run = {metric.by_run: metric.by_run(scores) for metric in wanted if metric.by_run is not None}
     found: dict[str, Variability] = {}
-    for metric in METRICS:
+    for metric in wanted:
         if metric.by_run is None or metrics[metric.name].value is None:
             continue
         values, used = by_run[metric.by_run]
@@ -105,7 +106,7 @@ def _of_distances(
     scores: CellScores, places: IntArray, size: int, metrics: MetricSet
 ) -> dict[str, Variability]:
     """RC_atom and its parts, and RC_atom beyond chance."""
-    if metrics["rc_atom"].value is None:
+    if "rc_atom" not in metrics or metrics["rc_atom"].value is None:
         return {}
     cdfs, instructions, used = distributions(scores)
     layout, width = _Layout(instructions, places[used], size), scores.scale.width

@@ -28,8 +28,8 @@ def response_statuses(tally: ResponseTally | None, planned: int) -> ResponseStat
     )
 
 
-def cell_scores(cell: Cell, trait: int, rows: Sequence[ScoreRow], level: str | None = None) -> CellScores:
-    """One judge's scores of one cell and trait, from its rows in any order; as of a persona on ``level`` where it is given."""
+def cell_scores(cell: Cell, trait: int, rows: Sequence[ScoreRow]) -> CellScores:
+    """One judge's scores of one cell and trait, from its rows in any order; without a persona as of one on the lowest level."""
     scale = cell.dimensions[trait].scale
     histograms = np.zeros((len(rows), scale.size), dtype=np.int64)
     for n, row in enumerate(rows):
@@ -43,7 +43,7 @@ def cell_scores(cell: Cell, trait: int, rows: Sequence[ScoreRow], level: str | N
     order = np.lexsort((*histograms.T, runs))
     return CellScores(
         scale=scale,
-        level=scale.levels.index(level or cell.persona.traits[trait].level),
+        level=scale.levels.index(cell.persona.traits[trait].level) if cell.persona.traits else 0,
         runs=runs[order],
         instructions=instructions[order],
         histograms=histograms[order],

@@ -1,6 +1,7 @@
 """Computes what the control arm says: models' figures without a persona, and the gains by it."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -8,7 +9,7 @@ import numpy as np
 from app.db.results.result_queries import ResponseTally, UnjudgedResponse
 from app.domain.jobs.plan import Cell, responses_per_run
 from app.domain.personagym.scores import Grade
-from app.domain.results.control import ControlArm, ControlCell, Place, cell_gains, gain_totals
+from app.domain.results.control import GAINED, ControlArm, ControlCell, Place, cell_gains, gain_totals
 from app.domain.results.coverage import Coverage, JudgedCell, coverages
 from app.domain.results.personagym_control import persona_score_gains
 from app.domain.results.results import MeasuredCell
@@ -53,7 +54,7 @@ def control_arm(context: JobContext, cells: Sequence[MeasuredCell], rows: Contro
     covered = coverages([_judged(context, cell, trait, rows) for cell, trait in places])
     for (cell, trait), coverage in zip(places, covered, strict=True):
         model, task, dimension = context.spec.models[cell.model].label, cell.task.id, cell.dimensions[trait]
-        by_level = {level: _figures(context, cell, trait, rows, level) for level in dimension.scale.levels}
+        by_level = _by_level(context, cell, trait, rows)
         alone |= {(model, task, dimension.id, level): figures for level, figures in by_level.items()}
         found.append(_control_cell(context, cell, trait, rows, by_level, coverage))
     # Sentences of PersonaGym's answers have no control arm.
@@ -98,13 +99,20 @@ def _control_cell(
     )
 
 
-def _figures(context: JobContext, cell: Cell, trait: int, rows: ControlRows, level: str) -> CellEstimate:
+def _by_level(context: JobContext, cell: Cell, trait: int, rows: ControlRows) -> dict[str, CellEstimate]:
+    """The figures of gains, as of a persona on each level."""
     by_judge = {
-        judge.label: cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []), level)
+        judge.label: cell_scores(cell, trait, rows.scores.get((cell.ordinal, trait, n), []))
         for n, judge in enumerate(context.spec.judges)
     }
     # All runs, so that dimensions that share a text have them in the same order.
-    return estimate_cell(by_judge, np.arange(cell.runs))
+    runs = np.arange(cell.runs)
+    return {
+        name: estimate_cell(
+            {judge: replace(scores, level=level) for judge, scores in by_judge.items()}, runs, GAINED
+        )
+        for level, name in enumerate(cell.dimensions[trait].scale.levels)
+    }
 
 
 def _judged(context: JobContext, cell: Cell, trait: int, rows: ControlRows) -> JudgedCell:
