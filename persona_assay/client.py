@@ -111,6 +111,7 @@ class AssayClient:
 
     results = _method(operations.results)
     distances = _method(operations.distances)
+    results_by_instruction = _method(operations.results_by_instruction)
     responses = _method(operations.responses)
     iter_responses = _listing(operations.responses)
     figure = _method(operations.figure)

@@ -11,6 +11,7 @@ from persona_assay.notebook import read_figure, read_results
 from persona_assay.types import (
     AnnotationList,
     Baselines,
+    ByInstruction,
     CheckIn,
     Comparison,
     ComparisonOfModels,
@@ -176,6 +177,11 @@ def distances(
     """How far the runs of a cell are apart; model and dimension may be left out where there is only one."""
     query = given(persona=persona, task=task, model=model, dimension=dimension)
     return Call("GET", f"{JOB}/distances", read_json, {"job_id": job_id}, query)
+
+
+def results_by_instruction(job_id: str) -> Call[ByInstruction]:
+    """A job's results for each wording of the persona instruction."""
+    return Call("GET", f"{JOB}/instructions", read_json, {"job_id": job_id})
 
 
 def responses(

@@ -584,6 +584,38 @@ class BudgetIn(TypedDict):
     """Input and output tokens together."""
 
 
+class InstructionTotal(TypedDict):
+    """Unweighted means over the cells of one group, of their runs under one instruction."""
+
+    by: list[str]
+    """Names of the keys that make the group."""
+    model: str
+    task: NotRequired[str | None]
+    level: NotRequired[str | None]
+    cells: int
+    metrics: dict[str, Metric]
+    """`mean`, `acc`, `rc`, `acc_atom`, `ic_atom`, `rc_atom`. Intervals are for personas like these."""
+
+
+class OfInstruction(TypedDict):
+    """What the runs under one persona instruction give."""
+
+    instruction: int
+    """Its number, from 0."""
+    words: str | None
+    """What it says, `{persona}` standing for the persona; `null` for existing texts."""
+    totals: list[InstructionTotal]
+
+
+class ByInstruction(TypedDict):
+    """A job's results by the wording of the persona instruction."""
+
+    job: str
+    simulated: bool
+    instructions: list[OfInstruction]
+    """Those that are known of some runs."""
+
+
 class CalibratedFigure(TypedDict):
     """A total, or the difference of two models' totals, as people would give it."""
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.labels.human_agreement import HumanStudy
 from app.domain.results.baselines import Baselines
+from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
 from app.reports.subprocess_file import made_apart
@@ -25,6 +26,7 @@ from app.reports.views.control import smallest_gains
 from app.reports.views.distributions import distributions
 from app.reports.views.human_study import study_tables
 from app.reports.views.in_words import InWords
+from app.reports.views.instructions import instruction_tables
 from app.reports.views.leaderboard import Leaderboard, leaderboards
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import PersonaScores, persona_scores, score_step
@@ -79,6 +81,7 @@ class Material:
         calibrated: Each model's figures as people would give them; see :mod:`app.services.results.calibration`.
         error: What stopped the job, if anything did.
         study: How far people agree with the judges.
+        by_instruction: The results by persona instruction.
     """
 
     results: str
@@ -88,6 +91,7 @@ class Material:
     calibrated: Sequence[Json]
     error: Json | None
     study: HumanStudy | None
+    by_instruction: ByInstruction | None = None
 
 
 async def html_report(
@@ -98,6 +102,7 @@ async def html_report(
     calibrated: Sequence[Json] = (),
     error: Json | None = None,
     study: HumanStudy | None = None,
+    by_instruction: ByInstruction | None = None,
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -109,6 +114,7 @@ async def html_report(
         calibrated: See :class:`Material`.
         error: See :class:`Material`.
         study: See :class:`Material`.
+        by_instruction: See :class:`Material`.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
@@ -121,7 +127,7 @@ async def html_report(
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
     among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
-    material = Material(results, sample, distances, among, calibrated, error, study)
+    material = Material(results, sample, distances, among, calibrated, error, study, by_instruction)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, _page, found, material)
@@ -176,6 +182,8 @@ def _page(results: Results, material: Material) -> bytes:
         error=material.error,
         study_tables=[] if material.study is None else study_tables(material.study),
         coefficients=coefficients(results),
+        by_instruction=material.by_instruction,
+        instruction_tables=instruction_tables(material.by_instruction, [row.model for row in models]),
         worst=worst_sentence(results, level_bounds),
         shown_ids={card.id for card in cards},
         weakest_levels=summary.weakest_levels(),

@@ -88,6 +88,32 @@ class TestDistances:
         assert pointer in {error["pointer"] for error in response.json()["errors"]}
 
 
+class TestByInstruction:
+    def test_wordings_average_to_the_whole_and_the_report_shows_them(
+        self, stack: Service, finished: Json
+    ) -> None:
+        found = stack.get(f"/v1/jobs/{finished['id']}/instructions").json()
+        assert [each["instruction"] for each in found["instructions"]] == [0, 1]
+        totals = [
+            {total["model"]: total for total in each["totals"] if total["by"] == ["model"]}
+            for each in found["instructions"]
+        ]
+        results = stack.get(f"/v1/jobs/{finished['id']}/results").json()
+        (whole,) = [
+            total
+            for total in results["totals"]
+            if total["by"] == ["model"] and total["model"] == "simulated/sim-faithful"
+        ]
+        own = [each["simulated/sim-faithful"]["metrics"]["acc_atom"]["value"] for each in totals]
+        # One run a wording, none of them refused.
+        assert sum(own) / 2 == pytest.approx(whole["metrics"]["acc_atom"]["value"])
+        assert own[0] != own[1]
+        page = stack.get(f"/v1/jobs/{finished['id']}/report", params={"format": "html"}).text
+        assert "Results by persona instruction" in page
+        for each in found["instructions"]:
+            assert each["words"] in page
+
+
 class TestResults:
     @pytest.fixture
     def results(self, stack: Service, finished: Json) -> Json:

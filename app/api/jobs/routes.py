@@ -36,6 +36,7 @@ from app.domain.jobs.request import CloneIn, JobChangeIn, JobIn, PlanIn
 from app.domain.jobs.status import JobStatus
 from app.domain.judging.judged_response import ResponseList
 from app.domain.keys.api_key import Scope
+from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.contract import Results, RunDistances
 from app.services.jobs.clone import changed_body
 from app.services.jobs.control import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
@@ -43,6 +44,7 @@ from app.services.jobs.follow import read_state
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job, show_job, view_job
+from app.services.results.by_instruction import read_by_instruction
 from app.services.results.gate import gate_of
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 from app.services.results.responses import APART, Arm, ResponseFilter, read_page
@@ -332,6 +334,24 @@ async def distances(
     wanted = CellChoice(model, persona, task, dimension)
     found = await read_run_distances(services.engine, job, context, wanted)
     return Response(found.model_dump_json(), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/instructions",
+    operation_id="getResultsByInstruction",
+    responses=answers_with(ByInstruction) | NOT_FOUND,
+    summary="Read the results by persona instruction",
+)
+@needs(Scope.READ)
+async def instructions(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """The papers' metrics for each wording of the persona instruction; works while the job runs.
+
+    Empty for a job whose texts have no known instruction, as with PersonaGym tasks alone.
+    """
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    found = await read_by_instruction(services.engine, job, context)
+    return Response(found.model_dump_json(exclude_unset=True), media_type="application/json")
 
 
 @router.get(

@@ -186,6 +186,16 @@ def _corrected(cells: Sequence[MeasuredCell], *, intervals: bool) -> Corrected |
     )
 
 
+def mean_over(name: str, cells: Sequence[MeasuredCell]) -> Metric:
+    """The mean of one metric over cells, with its interval for personas like these."""
+    if name == "mean" and _mixes_scales(cells):
+        return Metric.missing(MIXED_SCALES)
+    found = _over_cells(name, cells, intervals=True)
+    known = found.model_fields_set - {"ci95_runs", "ci95_wordings", "ci95_both"}
+    known -= {f"{field}_reason" for field in INTERVALS if field != "ci95"}
+    return Metric(**found.model_dump(include=known), left_out=len(cells) - found.n)
+
+
 def _over_cells(
     name: str, cells: Sequence[MeasuredCell], reason: str = NO_CELL, *, intervals: bool
 ) -> Metric:
