@@ -5,6 +5,7 @@ import io
 import itertools
 import json
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
@@ -13,6 +14,7 @@ from urllib.parse import parse_qs
 from app.api.http.problems import ProblemError
 from app.api.http.strict_json import loads
 from app.domain.errors import FieldError
+from app.domain.instruments.persona import MAX_PERSONAS
 from app.domain.jobs.imports import PersonaFormat, read_personas
 
 SPARE_ROWS = 2
@@ -158,7 +160,7 @@ class JobForm:
         for number in range(MOST_ROWS):
             row = self.typed.row("persona", number)
             if any(row.values()):
-                id_ = row["id"] or _free(derived_id(row["description"]), chosen)
+                id_ = row["id"] or _free(derived_id(row["description"]), _ids(chosen))
                 own = {"id": id_, "description": row["description"], "traits": traits(row["traits"])}
                 pointer = f"/personas/{len(chosen)}"
                 self._places |= {
@@ -166,30 +168,13 @@ class JobForm:
                     for part in ROWS["persona"]
                 }
                 chosen.append({part: value for part, value in own.items() if value})
-        for pasted in self._persona_list()[:MOST_PASTED]:
-            self._places[f"/personas/{len(chosen)}"] = "persona_list"
-            id_ = pasted.get("id") or _free(derived_id(pasted["description"]), chosen)
-            chosen.append({"id": id_, **{part: value for part, value in pasted.items() if value}})
-        self._put("personas", chosen, "persona")
-
-    def _persona_list(self) -> list[Json]:
-        """The personas that were pasted: a description a line, perhaps with traits behind a semicolon, or CSV."""
-        text = self.typed.text("persona_list")
-        header = text.partition("\n")[0].lower().replace('"', "").split(",")
-        if "description" not in map(str.strip, header):
-            parts = [line.partition(";") for line in text.splitlines() if line.strip()]
-            return [{"description": who.strip(), "traits": traits(levels)} for who, _, levels in parts]
-        read = read_personas(text, PersonaFormat.CSV)
+        listed, wrong = pasted_personas(self.typed.text("persona_list"), chosen)
         self._places["/lines"] = "persona_list"
-        self.wrong += read.errors
-        return [
-            {
-                "id": persona.id,
-                "description": persona.description,
-                "traits": {trait.dimension: trait.level for trait in persona.traits},
-            }
-            for persona in read.personas
-        ]
+        self.wrong += wrong
+        for pasted in listed[:MOST_PASTED]:
+            self._places[f"/personas/{len(chosen)}"] = "persona_list"
+            chosen.append(pasted)
+        self._put("personas", chosen, "persona")
 
     def _dimension(self) -> None:
         """A dimension of one's own."""
@@ -331,16 +316,52 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
     )
 
 
+def pasted_personas(text: str, chosen: Iterable[Any] = ()) -> tuple[list[Json], list[FieldError]]:
+    """The personas that were pasted, and what is wrong with them.
+
+    Args:
+        text: A description a line, perhaps with traits behind a semicolon, or CSV.
+        chosen: Personas whose ids are taken.
+    """
+    header = text.partition("\n")[0].lower().replace('"', "").split(",")
+    if "description" in map(str.strip, header):
+        read = read_personas(text, PersonaFormat.CSV)
+        found: list[Json] = [
+            {
+                "id": persona.id,
+                "description": persona.description,
+                "traits": {trait.dimension: trait.level for trait in persona.traits},
+            }
+            for persona in read.personas
+        ]
+        return [{part: value for part, value in each.items() if value} for each in found], list(read.errors)
+    taken, seen = _ids(chosen), Counter[str]()
+    found = []
+    filled = (line.partition(";") for line in text.splitlines() if line.strip())
+    for who, _, levels in itertools.islice(filled, MAX_PERSONAS + 1):
+        id_ = derived_id(who)
+        seen[id_] += 1  # the same line a thousand times: each number is tried once
+        free = _free(id_, taken, seen[id_])
+        taken.add(free)
+        own = {"id": free, "description": who.strip(), "traits": traits(levels)}
+        found.append({part: value for part, value in own.items() if value})
+    return found, []
+
+
 def derived_id(description: str) -> str:
     """An id for a persona: the words of its description, as far as they are Latin letters and digits."""
     words = "-".join(re.findall(r"[a-z0-9]+", description.lower()))
     return words[:LONGEST_ID].strip("-") or "persona"
 
 
-def _free(id_: str, chosen: Iterable[Any]) -> str:
-    """An id that no chosen persona has, with a number behind it if need be."""
-    taken = {each["id"] if isinstance(each, dict) else each for each in chosen}
-    return next(one for n in itertools.count(1) if (one := id_ if n == 1 else f"{id_}-{n}") not in taken)
+def _ids(chosen: Iterable[Any]) -> set[str]:
+    """The ids of personas, some of which are named by them."""
+    return {each["id"] if isinstance(each, dict) else each for each in chosen}
+
+
+def _free(id_: str, taken: Collection[str], first: int = 1) -> str:
+    """An id that is not taken, with a number behind it if need be, from the first one to be tried."""
+    return next(one for n in itertools.count(first) if (one := id_ if n == 1 else f"{id_}-{n}") not in taken)
 
 
 def traits(text: str) -> dict[str, str]:

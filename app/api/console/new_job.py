@@ -56,6 +56,7 @@ async def new(
     from_: Annotated[
         str | None, Query(alias="from", description="A job whose body fills in the form.")
     ] = None,
+    personas: Annotated[str, Query(description="A persona set that is chosen already.", max_length=100)] = "",
 ) -> Response:
     """An empty form, or one that is filled in as a job was described."""
     if from_ is not None:
@@ -63,7 +64,7 @@ async def new(
     tasks = list(services.instrument.tasks)
     typed = Typed(
         {
-            "persona": list(services.instrument.persona_sets),
+            "persona": [personas] if personas else list(services.instrument.persona_sets),
             "task": tasks,
             "instruction": [str(n) for n in range(len(services.instrument.instructions))],
             "iterations": ["1"],

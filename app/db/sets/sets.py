@@ -46,6 +46,17 @@ class StoredPersonaSet:
     diversity: dict[str, Any] | None
 
 
+@dataclass(frozen=True, slots=True)
+class JobOfSet:
+    """A job that made a set, or names it."""
+
+    id: str
+    name: str | None
+    status: str
+    created_at: datetime
+    made: bool
+
+
 async def keep_question_set(
     connection: AsyncConnection,
     tenant: str,
@@ -175,6 +186,19 @@ async def sets_of_job(connection: AsyncConnection, tenant: str, job_id: str) -> 
         select(JobSet.set_id).where(JobSet.job_id == job_id, JobSet.tenant == tenant)
     )
     return [row.set_id for row in rows]
+
+
+async def jobs_of_set(connection: AsyncConnection, tenant: str, set_id: str, limit: int) -> list[JobOfSet]:
+    """The newest jobs that have to do with a set."""
+    rows = await connection.execute(
+        text(
+            "SELECT j.id, j.name, j.status, j.created_at, s.made FROM job_sets s JOIN jobs j ON j.id = s.job_id"
+            " WHERE s.tenant = :tenant AND j.tenant = :tenant AND s.set_id = :set"
+            " ORDER BY j.created_at DESC, j.id DESC LIMIT :limit"
+        ),
+        {"tenant": tenant, "set": set_id, "limit": limit},
+    )
+    return [JobOfSet(*row) for row in rows]
 
 
 async def remove_unused(connection: AsyncConnection, tenant: str, set_ids: Collection[str]) -> None:

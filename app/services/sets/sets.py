@@ -8,7 +8,7 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.sets import sets
-from app.db.sets.sets import SetSummary, Table
+from app.db.sets.sets import JobOfSet, SetSummary, Table
 from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.catalog import KeptSets
 from app.domain.jobs.request import JobIn
@@ -39,6 +39,12 @@ async def list_sets(
     """A tenant's sets, newest first; see :func:`app.db.sets.sets.list_sets`."""
     async with engine.connect() as connection:
         return await sets.list_sets(connection, table, tenant, limit=limit, after=after)
+
+
+async def jobs_of_set(engine: AsyncEngine, tenant: str, set_id: str, limit: int) -> list[JobOfSet]:
+    """The newest jobs that made a set or name it."""
+    async with engine.connect() as connection:
+        return await sets.jobs_of_set(connection, tenant, set_id, limit)
 
 
 def sets_named(wanted: JobIn) -> list[str]:

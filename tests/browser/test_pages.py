@@ -1,0 +1,73 @@
+"""The console's pages of what jobs name, in a real browser: read, filled in, and reached by keys."""
+
+import re
+from collections.abc import Iterator
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from embedded.valkey import EmbeddedValkey
+from tests.browser.watching import Watcher, barriers, overflow, unreached
+from tests.conftest import scratch_directory
+from tests.databases import Databases
+from tests.e2e.stack import Stack, running_stack
+
+NARROW, WIDE = 390, 1440
+
+
+@pytest.fixture(scope="module")
+def stack(
+    chromium: str, databases: Databases, template_database: str, valkey: EmbeddedValkey
+) -> Iterator[Stack]:
+    """A running service that knows nothing yet."""
+    with (
+        databases.new("pages", template=template_database) as url,
+        scratch_directory() as directory,
+        running_stack(directory, database_url=url, redis_url=valkey.url()) as running,
+    ):
+        yield running
+
+
+def looks_right(page: Page) -> None:
+    """Whether a page can be read, in light and dark, wide and narrow, and used by keys alone."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        for width in (NARROW, WIDE):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert overflow(page) == 0
+            assert barriers(page) == []
+    page.reload()
+    assert unreached(page) == []
+
+
+class TestSets:
+    def test_personas_are_pasted_mended_and_kept(self, page: Page, watcher: Watcher) -> None:
+        page.goto("/")
+        page.get_by_role("link", name="Sets").click()
+        looks_right(page)
+        page.get_by_label("Name").fill("critics")
+        page.get_by_label("Personas").fill("a blunt critic; A low\na nurse; N")
+        page.get_by_role("button", name="Keep as a set").click()
+        expect(page.get_by_role("alert")).to_contain_text("must map dimensions to levels")
+        watcher.expect("422")
+        assert barriers(page) == []
+        personas = page.get_by_label("Personas")
+        personas.fill(personas.input_value() + " low")
+        page.get_by_role("button", name="Keep as a set").click()
+        expect(page.get_by_role("heading", name="critics")).to_be_visible()
+        expect(page.get_by_text("low in emotional stability (neurotic)")).to_be_visible()
+        looks_right(page)
+        page.get_by_role("link", name="New job with these personas").click()
+        expect(page.get_by_role("checkbox", name=re.compile("^critics, 2"))).to_be_checked()
+
+    def test_questions_are_pasted_and_read(self, page: Page) -> None:
+        page.goto("/question-sets")
+        expect(page.get_by_text("No question sets yet.")).to_be_visible()
+        page.get_by_label("Questions").fill(
+            "persona,task,question\na cowboy,expected_action,A storm comes up. What now?"
+        )
+        page.get_by_role("button", name="Keep as a set").click()
+        expect(page.get_by_text("A storm comes up. What now?")).to_be_visible()
+        looks_right(page)
+        page.get_by_role("link", name="Question sets").click()
+        looks_right(page)
