@@ -33,11 +33,9 @@ class Health(Answer):
     )
 
 
-@router.get(
-    "/healthz", operation_id="getHealth", responses=answers_with(Health), summary="Is the process alive?"
-)
+@router.get("/healthz", operation_id="getHealth", responses=answers_with(Health), summary="Liveness")
 async def healthz() -> Response:
-    """Answers as long as the process does."""
+    """Answers as long as the process runs."""
     return JSONResponse({"status": "ok", "parts": {}})
 
 
@@ -45,14 +43,14 @@ async def healthz() -> Response:
     "/readyz",
     operation_id="getReadiness",
     responses=answers_with(Health) | answers_with(Health, 503),
-    summary="Would a job run?",
+    summary="Readiness",
 )
 async def readyz(services: ServicesDep) -> Response:
-    """Whether a job would run: database and queue are reachable, the schema is this release's, a worker is ready.
+    """Whether a job would run: database and queue are reachable, the schema matches this release, and a worker is ready.
 
-    A part that can't be used has the reason.
+    Each part that is unavailable states why.
 
-    `row_level_security` says whether Postgres separates tenants; the service works without it. `tenant_wall` is its former name.
+    `row_level_security` tells whether Postgres separates tenants; the service works without it. `tenant_wall` is its former name.
     """
     database, schema, queue, workers = await asyncio.gather(
         why_unreachable(services.engine, ANSWER_SECONDS),

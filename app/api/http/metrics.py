@@ -19,7 +19,7 @@ assay_jobs{status="running"} 2.0
 @router.get(
     "/metrics",
     operation_id="getMetrics",
-    summary="What is there to watch?",
+    summary="Prometheus metrics",
     response_class=Response,
     responses=PROBLEMS
     | {
@@ -31,8 +31,8 @@ assay_jobs{status="running"} 2.0
 )
 @needs(Scope.READ, operator=True)
 async def metrics(services: ServicesDep) -> Response:
-    """Figures of this process, the workers, the sweeper and the databases, at most five seconds old.
+    """Metrics of this process, the workers, the sweeper and the databases, at most five seconds old.
 
-    They name connections, models and the ids of active jobs, and hold no tenant's texts.
+    Labels name connections, models and the ids of active jobs, but never a tenant's texts.
     """
     return Response(await services.metrics.text(), media_type=CONTENT_TYPE)

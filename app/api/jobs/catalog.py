@@ -122,7 +122,7 @@ Filter = Annotated[str | None, Query(max_length=300)]
     "/baselines",
     operation_id="listBaselines",
     responses=answers_with(Baselines),
-    summary="Read published figures",
+    summary="Read published results",
 )
 @needs(Scope.READ)
 async def published(
@@ -131,6 +131,6 @@ async def published(
     persona: Filter = None,
     task: Filter = None,
 ) -> Response:
-    """The two papers' published figures in the form of results: 540 cells of 12 models, PersonaScores of 6."""
+    """The two papers' published results in the form of a job's: 540 cells of 12 models, PersonaScores of 6."""
     wanted = BaselineFilter(source, model, persona, task)
     return Response(await asyncio.to_thread(baselines_json, wanted), media_type="application/json")

@@ -57,13 +57,13 @@ LastEventId = Annotated[
     response_class=StreamingResponse,
     dependencies=[Depends(takes_a_stream)],
     responses=STREAM | NOT_FOUND,
-    summary="Follow a job by events",
+    summary="Stream a job's events",
 )
 @needs(Scope.READ)
 async def events(
     job_id: JobId, services: ServicesDep, tenant: TenantDep, last_event_id: LastEventId = None
 ) -> Response:
-    """The job's state now, and again whenever it changes: once a second at most, another status within a quarter."""
+    """Sends the job's state now and on every change: at most once a second, a new status within a quarter of a second."""
     first = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
     if first.is_last and first.tag == last_event_id:
         return Response(status_code=HTTPStatus.NO_CONTENT)

@@ -102,10 +102,10 @@ async def _accepted(services: Services, tenant: str, submission: Submission, res
     return view
 
 
-@router.post("/plan", operation_id="planJob", summary="Plan a job")
+@router.post("/plan", operation_id="planJob", summary="Estimate a job")
 @needs(Scope.READ)
 async def plan(request: StrictRequest, body: PlanIn, services: ServicesDep, tenant: TenantDep) -> Plan:
-    """Says what a job would take and cost, and on request how large a one finds a difference. Nothing is spent or stored."""
+    """Estimates a job's calls and cost and, on request, the size that detects a given difference. Nothing is stored or spent."""
     return await plan_job(services.planning, tenant, body, request.is_disconnected, body.detect)
 
 
@@ -114,7 +114,7 @@ async def plan(request: StrictRequest, body: PlanIn, services: ServicesDep, tena
     operation_id="cloneJob",
     status_code=202,
     responses=NOT_FOUND | CONFLICT,
-    summary="Run a job again, with changes",
+    summary="Run a job again with changes",
 )
 @needs(Scope.SUBMIT)
 async def clone(
@@ -127,10 +127,10 @@ async def clone(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> JobDetail:
-    """Submits another job with the body of this one, but for the changes; the original stays as it is.
+    """Submits a new job with this job's configuration plus the given changes. The original is not changed.
 
-    Names are looked up again, and latest versions are those of now. Existing texts, and questions that were written
-    out, are not kept as a body: they have to be given again.
+    Names are resolved again, and unspecified versions are the latest. Responses and questions that the job's body
+    contained are not stored as a body and must be sent again.
     """
     try:
         changed = await changed_body(services.engine, tenant, job_id, body.changes)
@@ -182,7 +182,7 @@ async def list_(
     "/{job_id}",
     operation_id="getJob",
     responses=answers_with(JobDetail, 200) | {304: {"description": "Not changed."}} | NOT_FOUND,
-    summary="Follow a job",
+    summary="Get a job",
 )
 @needs(Scope.READ)
 async def get(
@@ -191,10 +191,9 @@ async def get(
     tenant: TenantDep,
     if_none_match: Annotated[str | None, Header()] = None,
 ) -> Response:
-    """A job's state and live progress. While it is not over, `Retry-After` says when to ask again.
+    """A job's status and live progress. Until the job has ended, `Retry-After` says when to poll again.
 
-    `progress`, `usage` and `cost` of a running job are at most two seconds old, all the rest is that of now; so is everything
-    of any other job.
+    While a job runs, `progress`, `usage` and `cost` are at most two seconds old; all other fields are current.
     """
     state = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
     tag = f'"{state.tag}"'
@@ -231,7 +230,7 @@ async def change(
 )
 @needs(Scope.SUBMIT)
 async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Removes a finished job and everything that belongs to it."""
+    """Deletes a finished job with its responses and results."""
     await delete_job(services.control, tenant, job_id)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
@@ -244,7 +243,7 @@ async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 )
 @needs(Scope.SUBMIT)
 async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
-    """No further call starts; what was paid for is kept. Cancelling a job that is over changes nothing."""
+    """Starts no further calls and keeps everything already paid for. Has no effect on a job that has ended."""
     await cancel_job(services.control, tenant, job_id)
     return await view_job(services.engine, tenant, job_id)
 
@@ -257,7 +256,7 @@ async def cancel(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Job
 )
 @needs(Scope.SUBMIT)
 async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
-    """No further call starts until the job is resumed."""
+    """Starts no further calls until the job is resumed."""
     await pause_job(services.control, tenant, job_id)
     return await view_job(services.engine, tenant, job_id)
 
@@ -270,7 +269,7 @@ async def pause(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> JobD
 )
 @needs(Scope.SUBMIT)
 async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
-    """A paused job goes on where it stopped; nothing is done twice."""
+    """Continues a paused job where it stopped; nothing is repeated."""
     await resume_job(services.control, tenant, job_id)
     return await view_job(services.engine, tenant, job_id)
 
@@ -279,14 +278,14 @@ async def resume(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep
     "/{job_id}/retry",
     operation_id="retryJob",
     responses=NOT_FOUND | CONFLICT,
-    summary="Retry what failed",
+    summary="Retry failed parts of a job",
 )
 @needs(Scope.SUBMIT)
 async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep) -> JobDetail:
-    """Redoes only what failed, stayed unparsed or has no answer in a job that is over or paused; all the rest is kept.
+    """Repeats only what failed, could not be parsed or has no answer in a job that has ended or is paused. Everything else is kept.
 
-    A job in which nothing failed, or that is at work, stays as it is. A cancelled job is a 409, as is one that is
-    just ending and one that is paused with calls still on the wire.
+    A job without failures, or one that is running, stays unchanged. A job that is cancelled, about to end, or paused with
+    calls still in flight is refused with 409.
     """
     await retry_job(services.control, tenant, job_id)
     return await view_job(services.engine, tenant, job_id)
@@ -296,13 +295,13 @@ async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep)
     "/{job_id}/results",
     operation_id="getResults",
     responses=answers_with(Results) | NOT_FOUND,
-    summary="Read the results",
+    summary="Get a job's results",
 )
 @needs(Scope.READ)
 async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Every metric by cell and by total, each with its n and what was left out.
+    """Every metric by cell and in total, each with its n and what was left out.
 
-    Works while the job runs; what is shown then was computed at most half a minute ago, as `computed_at` says.
+    Also available while the job runs; these results are at most 30 seconds old (`computed_at`).
     """
     job = await find_job(services.engine, tenant, job_id)
     return Response(await services.results.read(job), media_type="application/json")
@@ -312,7 +311,7 @@ async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Re
     "/{job_id}/distances",
     operation_id="getDistances",
     responses=answers_with(RunDistances) | NOT_FOUND,
-    summary="Read how far a cell's runs are apart",
+    summary="Get a cell's distances between runs",
 )
 @needs(Scope.READ)
 async def distances(
@@ -328,7 +327,7 @@ async def distances(
         str | None, Query(max_length=100, description="May be left out if the cell has only one.")
     ] = None,
 ) -> Response:
-    """The run-by-run distances behind a cell's RC_atom; works while the job runs."""
+    """The distances between runs from which a cell's RC_atom is computed. Also available while the job runs."""
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     wanted = CellChoice(model, persona, task, dimension)
@@ -358,7 +357,7 @@ async def instructions(job_id: JobId, services: ServicesDep, tenant: TenantDep) 
     "/{job_id}/responses",
     operation_id="listResponses",
     responses=answers_with(ResponseList) | NOT_FOUND,
-    summary="Read responses",
+    summary="List responses",
 )
 @needs(Scope.READ)
 async def responses(
@@ -397,10 +396,10 @@ async def responses(
     after: After = None,
     limit: PageLimit = 50,
 ) -> Response:
-    """Responses with their sentences, verdicts and the judges' own words. A page that would be too large ends early.
+    """Responses with their sentences, verdicts and the judges' replies. A page that would be too large ends early.
 
-    `out_of_character`, `judges_disagree`, `suspicious` and `people_against_judges` look at 2,000 responses a page: one of theirs may be short, or empty, and
-    still have another after it, as `has_more` says.
+    With `out_of_character`, `judges_disagree`, `suspicious` or `people_against_judges`, a page searches 2,000 responses, so
+    it can be short or empty although more follow; `has_more` tells.
     """
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)

@@ -37,16 +37,16 @@ router = APIRouter(
 KeyId = Annotated[str, Path(description="A key's id."), AfterValidator(id_check("key", id_form("key")))]
 
 
-@router.post("", operation_id="createApiKey", status_code=201, summary="Make a key")
+@router.post("", operation_id="createApiKey", status_code=201, summary="Create a key")
 @needs(Scope.ADMIN)
 async def create(
     body: ApiKeyIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep, response: Response
 ) -> NewApiKey:
-    """Makes a key of the same tenant. Only this answer has it: what is kept can check it, and no more.
+    """Creates a key for the same tenant. The key is in this answer only; the service stores just enough to check it.
 
-    A limited key makes keys within its limits only: with an end, a rate and a cap of at most its own. Their caps count as spent by it.
+    A limited key can create keys only within its own limits: an expiry, a rate and a cap no higher than its own. What they spend counts against its own cap.
 
-    With the first key, nobody is let in without one any more.
+    Once the first key exists, every request needs one.
     """
     try:
         made = await create_key(services.keys, tenant, body, caller.key_id)
@@ -65,16 +65,16 @@ async def list_(
     limit: PageLimit = 20,
     after: After = None,
 ) -> ApiKeyList:
-    """Keys, newest first; ended ones too."""
+    """Keys, newest first, including expired and revoked ones."""
     async with services.engine.connect() as connection:
         found = await api_keys.list_keys(connection, tenant, limit=limit + 1, after=cursors.beginning(after))
     return cursors.newest_first(ApiKeyList, found, limit, show_key)
 
 
-@router.get("/{key_id}", operation_id="getApiKey", responses=NOT_FOUND, summary="Read a key")
+@router.get("/{key_id}", operation_id="getApiKey", responses=NOT_FOUND, summary="Get a key")
 @needs(Scope.ADMIN)
 async def get(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> ApiKey:
-    """What a key may do, and what became of it; not the key."""
+    """A key's scopes, limits and status, without the key itself."""
     return await find_key(services.engine, tenant, key_id)
 
 
@@ -83,9 +83,9 @@ async def get(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> ApiKey
 async def change(
     key_id: KeyId, body: ApiKeyChangeIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep
 ) -> ApiKey:
-    """Changes its name and limits. Jobs that paused for its cap go on when they are resumed.
+    """Changes a key's name and limits. Jobs that paused because of its cap continue when they are resumed.
 
-    A key with a spending cap lowers caps only, its own included.
+    A key that has a spending cap can only lower caps, including its own.
     """
     changed = await change_key(services.engine, tenant, key_id, body, caller.key_id)
     services.keyring.forget()
@@ -97,10 +97,10 @@ async def change(
 async def rotate(
     key_id: KeyId, body: RotationIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep
 ) -> NewApiKey:
-    """Makes another key in its place, with the same rights and limits; only this answer has it.
+    """Replaces a key by a new one with the same scopes and limits; the new key is in this answer only.
 
-    The former one is still taken for `overlap_seconds`, one before that not any more. A key that has ended is a 404.
-    A limited key rotates itself, and keys that are as limited; one with a spending cap no other.
+    The replaced key stays valid for `overlap_seconds`; one replaced earlier stops working at once. A key that has expired or was revoked is a 404.
+    A limited key can rotate itself and keys with the same limits; a key with a spending cap only itself.
     """
     try:
         made = await rotate_key(services.keys, tenant, key_id, body.overlap_seconds, caller.key_id)
@@ -113,7 +113,7 @@ async def rotate(
 @router.delete("/{key_id}", operation_id="revokeApiKey", responses=NOT_FOUND, summary="Revoke a key")
 @needs(Scope.ADMIN)
 async def revoke(key_id: KeyId, services: ServicesDep, tenant: TenantDep) -> ApiKey:
-    """Ends a key for good, with its sessions; within a second everywhere. Jobs that it submitted go on."""
+    """Revokes a key and its sessions permanently, everywhere within a second. Jobs that it submitted continue."""
     revoked = await revoke_key(services.engine, tenant, key_id)
     services.keyring.forget()
     return revoked

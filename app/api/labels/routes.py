@@ -78,15 +78,15 @@ RoundId = Annotated[
     operation_id="addAnnotations",
     responses=NOT_FOUND,
     openapi_extra=described_body(AnnotationsIn, {CSV_TYPE: CSV_EXAMPLE}),
-    summary="Keep annotations",
+    summary="Add annotations",
 )
 @needs(Scope.SUBMIT)
 async def create(request: StrictRequest, services: ServicesDep, tenant: TenantDep) -> KeptAnnotations:
-    """Keeps what people say of sentences, pairs of sentences and responses: all of it or, where something is wrong, nothing.
+    """Stores human labels of sentences, pairs of sentences and responses: all of them or, if any is invalid, none.
 
-    JSON; or CSV with the columns that `GET` gives, of which `annotator` and `response` are needed. Pointers into CSV begin
-    with `/lines/<number>`. Sending the same again changes nothing; another answer of the same annotator replaces his
-    former one. How far people agree with the judges is in the job's results as `human_agreement`.
+    Takes JSON, or CSV with the columns that `GET` returns, of which `annotator` and `response` are required. Pointers into CSV
+    begin with `/lines/<number>`. Sending the same labels again changes nothing; a new answer by the same annotator replaces
+    the earlier one. The job's results show how far people agree with the judges in `human_agreement`.
     """
     if form_of(request, BodyForm.CSV) is BodyForm.CSV:
         drafts = await asyncio.to_thread(_drafts_of_csv, await request.body())
@@ -141,7 +141,7 @@ def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
     operation_id="listAnnotations",
     dependencies=[Depends(takes_a_stream)],
     responses=ANNOTATIONS | NOT_FOUND,
-    summary="Read annotations",
+    summary="List annotations",
 )
 @needs(Scope.READ)
 async def list_(
@@ -176,19 +176,18 @@ async def list_(
     operation_id="drawLabellingRound",
     status_code=201,
     responses=NOT_FOUND | CONFLICT,
-    summary="Draw what people shall label",
+    summary="Create a labelling round",
 )
 @needs(Scope.SUBMIT)
 async def draw(
     body: LabellingRoundIn, services: ServicesDep, tenant: TenantDep, response: Response
 ) -> LabellingRound:
-    """Draws sentences, or pairs of them with different scores, as evenly over the scores as there are any, or by `allocation`.
+    """Draws sentences, or pairs of sentences with different scores, as evenly over the scores as possible, or by `allocation`.
 
-    Of whole responses it draws personas by chance, and of each a response to each task of each model, of all models to the same
-    question; then, as far as `size` goes, a second one of each.
+    For whole responses, draws personas at random and, for each, one response per task and model, with all models answering the same
+    question; then a second one of each, as far as `size` allows.
 
-    `links.page` is where people label them: neither the scores nor the model's name are shown there. The same body
-    again gives the same round.
+    People label at `links.page`, which shows neither scores nor model names. The same body always gives the same round.
     """
     job_id_of(body.job)  # another text is no job's id
     made = await draw_wanted(services, tenant, body)
@@ -209,11 +208,11 @@ async def draw_wanted(services: Services, tenant: str, wanted: LabellingRoundIn)
     "/labelling-rounds/{round_id}",
     operation_id="getLabellingRound",
     responses=NOT_FOUND,
-    summary="See how far labelling is",
+    summary="Get a labelling round",
 )
 @needs(Scope.READ)
 async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> LabellingRound:
-    """A round: what was drawn of how much, and how much each annotator has answered."""
+    """What was drawn from how much, and how much each annotator has answered."""
     return await show_round(services.engine, tenant, round_id)
 
 
@@ -221,7 +220,7 @@ async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> La
     "/jobs/{job_id}/calibration",
     operation_id="getCalibration",
     responses=NOT_FOUND | CONFLICT,
-    summary="See what people would say of all sentences",
+    summary="Get human scores estimated for all sentences",
 )
 @needs(Scope.READ)
 async def calibration(
@@ -232,9 +231,9 @@ async def calibration(
         float, Query(gt=0, le=1, description="How narrow an interval labels are counted for.")
     ] = HALF_WIDTH,
 ) -> JobCalibration:
-    """Prediction-powered estimates of MEAN, ACC_atom and acc_atom_corrected from the labels of rounds of sentences, beside the judges' own.
+    """Estimates what MEAN, ACC_atom and acc_atom_corrected would be if people scored every sentence, beside the judges' values.
 
-    Only sentences that a round drew count.
+    Prediction-powered inference from the labels of sentences that labelling rounds drew; other labels do not count.
     """
     job = await find_job(services.engine, tenant, job_id)
     return await services.results.calibration.read(job, half_width)
@@ -244,12 +243,12 @@ async def calibration(
     "/jobs/{job_id}/human-study",
     operation_id="getHumanStudy",
     responses=NOT_FOUND,
-    summary="See how far people agree with judges by model and task",
+    summary="Get the agreement of people and judges by model and task",
 )
 @needs(Scope.READ)
 async def human_study(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> HumanStudy:
-    """How far what people said of a job's texts agrees with each judge and with the judges' mean, and people with each other.
+    """How far human labels of a job's texts agree with each judge, with the mean of the judges, and with each other.
 
-    By model and task, and of grades also over personas (PersonaScore), with intervals and p.
+    By model and task and, for grades, also over personas (PersonaScore), with intervals and p-values.
     """
     return await services.results.read_study(await find_job(services.engine, tenant, job_id))

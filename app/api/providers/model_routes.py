@@ -43,13 +43,13 @@ class CheckIn(ModelIn):
     call: bool = Field(True, description="`false`: says what a job would send, and calls nobody.")
 
 
-@router.post("/check", operation_id="checkModel", summary="Try a model")
+@router.post("/check", operation_id="checkModel", summary="Check a model")
 @needs(Scope.SUBMIT)
 async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> ModelCheck:
-    """Makes one short call and says what it found: reachable, key valid, limits, parameters, thoughts, latency, price.
+    """Makes one short call and reports whether the model is reachable, whether the key is valid, and its limits, parameters, thoughts, latency and price.
 
-    Where the provider refuses a parameter the call is made again without it. A model that fails is a 200 with
-    `works: false`, the provider's words and what to do. What it costs counts against the cap of the API key.
+    If the provider refuses a parameter, the call is repeated without it. If the model fails, the answer is still 200, with
+    `works: false`, the provider's message and a remedy. The call's cost counts against the API key's cap.
     """
     if body.call:
         await keep_check_rate(services, tenant)

@@ -43,16 +43,16 @@ ConnectionName = Annotated[
     status_code=201,
     response_model_exclude_unset=True,
     responses=CONFLICT,
-    summary="Make a connection",
+    summary="Create a connection",
 )
 @needs(Scope.ADMIN)
 async def create(
     body: ConnectionIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep, response: Response
 ) -> KeptConnection:
-    """Lets jobs name models of a provider as `name/model`, beside those of the operator's file.
+    """Adds a provider whose models jobs can name as `name/model`, besides those in the operator's file.
 
-    The key is kept encrypted, goes to the URL's scheme, host and port alone, and is in no answer. Workers know the
-    connection at once. A name of the operator's is a 409.
+    The provider's key is stored encrypted, is sent only to the URL's scheme, host and port, and is never returned. Workers use the
+    connection at once. A name that the operator's file uses is a 409.
     """
     deps = for_caller(services.making_connections, services, caller)
     made = await create_connection(deps, tenant, body.values(), body.api_key)
@@ -61,11 +61,11 @@ async def create(
 
 
 @router.get(
-    "", operation_id="listConnections", response_model_exclude_unset=True, summary="List own connections"
+    "", operation_id="listConnections", response_model_exclude_unset=True, summary="List your connections"
 )
 @needs(Scope.ADMIN)
 async def list_(services: ServicesDep, tenant: TenantDep) -> KeptConnectionList:
-    """Connections that were made here, by name. `GET /v1/models` has the operator's as well."""
+    """Connections created through the API, by name. `GET /v1/models` also lists the operator's."""
     return await list_connections(services.engine, tenant)
 
 
@@ -74,7 +74,7 @@ async def list_(services: ServicesDep, tenant: TenantDep) -> KeptConnectionList:
     operation_id="getConnection",
     response_model_exclude_unset=True,
     responses=NOT_FOUND,
-    summary="Read a connection",
+    summary="Get a connection",
 )
 @needs(Scope.ADMIN)
 async def get(connection_name: ConnectionName, services: ServicesDep, tenant: TenantDep) -> KeptConnection:
@@ -97,10 +97,10 @@ async def change(
     tenant: TenantDep,
     caller: CallerDep,
 ) -> KeptConnection:
-    """Changes what is named.
+    """Changes the fields that are given.
 
-    Jobs under way keep URL, limits and prices as they were when they were submitted. A new key reaches them within
-    seconds, unless the connection leads elsewhere by now: with another scheme, host or port the key has to be given anew.
+    Running jobs keep the URL, limits and prices that they were submitted with. A new key reaches them within
+    seconds, unless the connection's scheme, host or port has changed; then the key must be given again.
     """
     deps = for_caller(services.making_connections, services, caller)
     return await change_connection(deps, tenant, connection_name, body.changes())
@@ -115,6 +115,6 @@ async def change(
 )
 @needs(Scope.ADMIN)
 async def delete(connection_name: ConnectionName, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Deletes a connection with its keys; jobs that still call it pause within seconds."""
+    """Deletes a connection with its keys. Jobs that still call it pause within seconds."""
     await delete_connection(services.engine, tenant, connection_name)
     return Response(status_code=HTTPStatus.NO_CONTENT)

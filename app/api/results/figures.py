@@ -57,10 +57,10 @@ async def figure(
         Theme | None, Query(description="Without it light, but in an SVG whichever the reader prefers.")
     ] = None,
 ) -> Response:
-    """A figure of the HTML report, or its heat map, as SVG or PNG; works while the job runs.
+    """A figure of the HTML report, or its heat map, as SVG or PNG. Also available while the job runs.
 
-    Of a great many personas it has the weakest, and says so; the results have all. While many figures wait to be drawn the answer
-    is 503 with `Retry-After`.
+    With very many personas, a figure shows the weakest and says so; the results have all. If too many figures are waiting to be
+    drawn, the answer is 503 with `Retry-After`.
     """
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)

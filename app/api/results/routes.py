@@ -49,12 +49,12 @@ GATE: Responses = {200: {"model": Gate, "content": {"application/json": {}, JUNI
 async def compare(
     body: ComparisonRequest, services: ServicesDep, tenant: TenantDep
 ) -> Comparison | ComparisonOfModels:
-    """Paired differences a − b over the personas, tasks and dimensions that both have; nothing is stored.
+    """Paired differences a − b over the personas, tasks and dimensions that both have. Nothing is stored.
 
-    A persona is resampled with all of its pairs; p-values come from a sign-flip permutation test over personas. Paired by
-    items, `over_items` has the same over what these very personas were asked.
+    Each persona is resampled with all of its pairs; p-values are from a sign-flip permutation test over personas. With pairing by
+    items, `over_items` has the same for exactly these personas' questions.
 
-    With `models`, all pairs of several models over what all of them have: intervals, p-values and ranks hold for all pairs at once.
+    With `models`, compares every pair of several models on what all of them have; intervals, p-values and ranks hold for all pairs at once.
     """
     if isinstance(body, ModelsIn):
         return await compare_models(comparer_of(services), tenant, [_side(each) for each in body.models])
@@ -65,7 +65,7 @@ async def compare(
     "/jobs/{job_id}/gate",
     operation_id="checkGate",
     responses=GATE | NOT_FOUND,
-    summary="Hold the results to thresholds",
+    summary="Check results against thresholds",
 )
 @needs(Scope.READ)
 async def gate(
@@ -101,7 +101,7 @@ async def gate(
     ] = None,
     format_: Annotated[Literal["json", "junit"], Query(alias="format")] = "json",
 ) -> Response:
-    """`pass` if the whole interval of every figure meets its threshold, `fail` if all of one misses it, else `inconclusive`."""
+    """`pass` if the whole interval of every value meets its threshold, `fail` if the whole interval of any value misses it, else `inconclusive`."""
     job = await find_job(services.engine, tenant, job_id)
     found = await gate_of(comparer_of(services), job, threshold, interval, minimum_coverage)
     if format_ == "junit":

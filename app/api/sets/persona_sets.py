@@ -53,7 +53,7 @@ SetId = Annotated[
     status_code=201,
     responses=answers_with(PersonaSet, 201) | answers_with(JobDetail, 202),
     openapi_extra=described_body(PersonaSetIn, TEXT_EXAMPLES),
-    summary="Keep personas as a set, or have some made up",
+    summary="Create or generate a persona set",
 )
 @needs(Scope.SUBMIT)
 async def create(
@@ -66,13 +66,13 @@ async def create(
     ] = None,
     idempotency_key: IdempotencyKey = None,
 ) -> Response:
-    """Keeps personas. The same personas are the same set, whoever sends them when.
+    """Stores a set of personas. The same personas always give the same set, whoever sends them.
 
-    JSON; JSON Lines with a description or an object a line; or CSV whose header has `description` and perhaps `id` and
-    `traits` (such as `E=low; A=high`). Pointers into the last two begin with `/lines/<number>`.
+    Takes JSON; JSON Lines with one description or object per line; or CSV with a column `description` and optionally `id` and
+    `traits` (such as `E=low; A=high`). Pointers into JSON Lines and CSV begin with `/lines/<number>`.
 
-    With `generate`, a reasoner is asked until there are `count` distinct ones. The answer is the job that does it (202);
-    when it has ended, its `links.persona_set` leads to the set and its results say what was dropped and why.
+    With `generate`, a reasoner writes personas until there are `count` distinct ones. The answer is the job that does so (202);
+    when it has ended, its `links.persona_set` is the set, and its results list what was dropped and why.
     """
     form = form_of(request, BodyForm.JSONL, BodyForm.CSV)
     catalog = services.submission.catalog
@@ -99,16 +99,16 @@ async def list_(
     limit: PageLimit = 20,
     after: After = None,
 ) -> PersonaSetList:
-    """Kept sets, newest first, without their personas. The built-in ones are named by `GET /v1/personas`."""
+    """Stored sets, newest first, without their personas. `GET /v1/personas` lists the built-in sets."""
     begin = cursors.beginning(after)
     found = await list_sets(services.engine, "persona_sets", tenant, limit=limit + 1, after=begin)
     return cursors.newest_first(PersonaSetList, found, limit, PersonaSetSummary.of_row)
 
 
-@router.get("/{set_id}", operation_id="getPersonaSet", responses=NOT_FOUND, summary="Read a persona set")
+@router.get("/{set_id}", operation_id="getPersonaSet", responses=NOT_FOUND, summary="Get a persona set")
 @needs(Scope.READ)
 async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> PersonaSet:
-    """A set with its personas, kept or built in."""
+    """A stored or built-in set with its personas."""
     return await find_persona_set(services.engine, services.submission.catalog, tenant, set_id)
 
 

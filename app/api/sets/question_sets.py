@@ -34,13 +34,13 @@ SetId = Annotated[
     "",
     operation_id="createQuestionSet",
     status_code=201,
-    summary="Keep questions as a set",
+    summary="Create a question set",
 )
 @needs(Scope.SUBMIT)
 async def create(
     body: QuestionSetIn, services: ServicesDep, tenant: TenantDep, response: Response
 ) -> QuestionSet:
-    """Keeps questions by persona description and task. The same questions are the same set, whoever sends them when."""
+    """Stores questions by persona description and task. The same questions always give the same set, whoever sends them."""
     found = await keep_questions(
         services.engine, tenant, body.name, body.questions, services.submission.catalog.gym.tasks
     )
@@ -56,14 +56,14 @@ async def list_(
     limit: PageLimit = 20,
     after: After = None,
 ) -> QuestionSetList:
-    """Sets, newest first, without their questions: those that were sent and those that jobs have frozen."""
+    """Sets, newest first, without their questions: those sent and those frozen by jobs."""
     begin = cursors.beginning(after)
     found = await list_sets(services.engine, "question_sets", tenant, limit=limit + 1, after=begin)
     return cursors.newest_first(QuestionSetList, found, limit, QuestionSetSummary.of_row)
 
 
-@router.get("/{set_id}", operation_id="getQuestionSet", responses=NOT_FOUND, summary="Read a question set")
+@router.get("/{set_id}", operation_id="getQuestionSet", responses=NOT_FOUND, summary="Get a question set")
 @needs(Scope.READ)
 async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> QuestionSet:
-    """A set with its questions. Finished jobs name theirs in the manifest."""
+    """A set with its questions. A finished job names its set in the manifest."""
     return await find_question_set(services.engine, tenant, set_id)

@@ -49,7 +49,7 @@ WebhookId = Annotated[
 ]
 
 
-@router.post("", operation_id="createWebhook", status_code=201, summary="Make a webhook")
+@router.post("", operation_id="createWebhook", status_code=201, summary="Create a webhook")
 @needs(Scope.ADMIN)
 async def create(
     request: StrictRequest,
@@ -60,12 +60,12 @@ async def create(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> NewWebhook:
-    """Has messages posted to a URL when jobs are completed, failed, cancelled or paused.
+    """Sends a message to a URL whenever a job is completed, failed, cancelled or paused.
 
-    A message is `{"type", "timestamp", "data"}`; `data` has the job's id, status and labels, the rest is at `links.self`. It
-    is signed by Standard Webhooks with the `secret` that only this answer shows, and comes at least once: `webhook-id`
-    tells repetitions. Any 2xx within 15 s takes it; else it comes again nine times within three days. A 410 switches
-    the webhook off. No redirect is followed.
+    A message is `{"type", "timestamp", "data"}`; `data` has the job's id, status and labels, and `links.self` leads to the
+    rest. Messages are signed by Standard Webhooks with the `secret` that only this answer shows, and are delivered at least
+    once; `webhook-id` identifies repetitions. Any 2xx within 15 s accepts a message; otherwise it is sent again, up to nine times
+    within three days. A 410 disables the webhook. Redirects are not followed.
     """
     key = ClientKey.of(idempotency_key, await request.sent())
     made = await create_webhook(for_caller(services.webhooks, services, caller), tenant, body, key)
@@ -86,7 +86,7 @@ async def list_(
     return cursors.newest_first(WebhookList, found, limit, lambda webhook: webhook)
 
 
-@router.get("/{webhook_id}", operation_id="getWebhook", responses=NOT_FOUND, summary="Read a webhook")
+@router.get("/{webhook_id}", operation_id="getWebhook", responses=NOT_FOUND, summary="Get a webhook")
 @needs(Scope.READ)
 async def get(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Webhook:
     """A webhook, without its secret."""
@@ -102,7 +102,7 @@ async def change(
     tenant: TenantDep,
     caller: CallerDep,
 ) -> Webhook:
-    """Changes what is named; `/rotate-secret` changes the secret."""
+    """Changes the fields that are given; `/rotate-secret` changes the secret."""
     return await change_webhook(for_caller(services.webhooks, services, caller), tenant, webhook_id, body)
 
 
@@ -115,7 +115,7 @@ async def change(
 )
 @needs(Scope.ADMIN)
 async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Deletes a webhook; messages that wait for it are not delivered any more."""
+    """Deletes a webhook and its undelivered messages."""
     await delete_webhook(services.engine, tenant, webhook_id)
     return Response(status_code=HTTPStatus.NO_CONTENT)
 
@@ -124,14 +124,14 @@ async def delete(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
     "/{webhook_id}/rotate-secret",
     operation_id="rotateWebhookSecret",
     responses=NOT_FOUND,
-    summary="Replace a webhook's secret",
+    summary="Rotate a webhook's secret",
 )
 @needs(Scope.ADMIN)
 async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> NewWebhook:
-    """Gives it a new `secret`, which only this answer shows.
+    """Creates a new `secret`, which only this answer shows.
 
-    For 24 hours messages carry two signatures, by the new secret and by the one before: a receiver that knows either
-    takes them. An older one than that is over at once.
+    For 24 hours, messages carry two signatures, by the new and by the previous secret, so that receivers with either accept
+    them. Any older secret stops working at once.
     """
     return await rotate_secret(services.webhooks, tenant, webhook_id)
 
@@ -145,9 +145,9 @@ async def rotate(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep
 )
 @needs(Scope.ADMIN)
 async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant: TenantDep) -> Delivery:
-    """Has a message `webhook.test` delivered like any other; `/deliveries` says what became of it.
+    """Queues a message `webhook.test`; `/deliveries` shows its outcome.
 
-    Ten a minute at most, and none to a webhook that is off.
+    At most ten a minute, and only to an enabled webhook.
     """
     return await send_test(services.engine, tenant, webhook_id)
 
@@ -156,7 +156,7 @@ async def send_test_message(webhook_id: WebhookId, services: ServicesDep, tenant
     "/{webhook_id}/deliveries",
     operation_id="listDeliveries",
     responses=NOT_FOUND,
-    summary="See what became of messages",
+    summary="List deliveries",
 )
 @needs(Scope.READ)
 async def list_deliveries(
@@ -166,7 +166,7 @@ async def list_deliveries(
     limit: PageLimit = 20,
     after: After = None,
 ) -> DeliveryList:
-    """A webhook's messages, newest first: waiting, delivered or given up. Ended ones are kept for 30 days."""
+    """A webhook's messages, newest first: waiting, delivered or given up. Finished deliveries are kept for 30 days."""
     await find_webhook(services.engine, tenant, webhook_id)
     async with services.engine.connect() as connection:
         found = await webhooks.list_deliveries(
