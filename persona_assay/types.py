@@ -8,33 +8,33 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict
 
 
 class Metric(TypedDict):
-    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
+    """A value with its n; `null` with a reason if it does not exist."""
 
     value: float | None
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
+    """95 % confidence interval. Cell: over repeated runs with these wordings. Total: over personas like these, with these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """Of a total: these personas, these wordings, their runs repeated."""
+    """Total: 95 % interval over repeated runs, for these personas and wordings."""
     ci95_runs_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_wordings: NotRequired[list[float] | None]
-    """These personas, wordings like these."""
+    """95 % interval over wordings like these, for these personas."""
     ci95_wordings_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_both: NotRequired[list[float] | None]
-    """Of a total: personas like these, wordings like these."""
+    """Total: 95 % interval over personas and wordings like these."""
     ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
-    """In totals: cells, or personas, that lack the metric."""
+    """In totals: cells (or personas) without the metric."""
 
 
 class WeightedWithJudge(TypedDict):
-    """The same of the sentences, or pairs, from which labelling rounds drew, each counting for as many as it stands for."""
+    """The same for the sentences (or pairs) from which labelling rounds drew, weighted by the number that each represents."""
 
     kendall_tau: Metric
     spearman_rho: NotRequired[Metric | None]
@@ -49,19 +49,19 @@ class AgreementWithJudge(TypedDict):
 
     judge: str
     kendall_tau: Metric
-    """Of scores τ_b between the judge's and the annotators' mean; of pairs τ_A: answers in the order of the judge's scores less those against it, by all. n counts the things compared."""
+    """For scores, τ_b between the judge's score and the mean of the annotators'; for pairs, τ_A: (answers in the order of the judge's scores − answers against it) ÷ all answers. n counts what was compared."""
     spearman_rho: NotRequired[Metric | None]
     """Of scores only."""
     exact_agreement: NotRequired[Metric | None]
-    """Share of answers that are the judge's score, each thing counting once. Of single sentences and grades only, like the two that follow."""
+    """Share of answers equal to the judge's score; each sentence or grade counts once. Only for single sentences and grades, like the two fields after it."""
     quadratic_kappa: NotRequired[Metric | None]
     """Cohen's κ of the judge with each answer."""
     alpha_ordinal: NotRequired[Metric | None]
     """Krippendorff's α of the judge with each answer."""
     weighted: WeightedWithJudge
-    """The same, of all that was drawn from; those above are of what was drawn."""
+    """The same for everything that was drawn from; the fields above are for what was drawn."""
     left_out: dict[str, int]
-    """`without_score`: the judge gave none; of pairs `same_score`: the same to both."""
+    """`without_score`: the judge gave no score; for pairs, `same_score`: the judge gave both the same score."""
 
 
 Allocation: TypeAlias = Literal["even", "neyman"]
@@ -74,14 +74,14 @@ class AmongAnnotators(TypedDict):
     kind: Literal["sentences", "responses", "pairs"]
     dimension: str | None
     task: str | None
-    """Where a PersonaGym task's rubric was used."""
+    """The PersonaGym task whose rubric was used, if any."""
     annotators: int
     n: int
     """Sentences, responses or pairs with an answer."""
     answers: int
     fleiss_kappa: Metric
     alpha_ordinal: Metric | None
-    """Krippendorff's α of the scores; `null` of pairs."""
+    """Krippendorff's α of the scores; `null` for pairs."""
 
 
 class Annotation(TypedDict):
@@ -96,7 +96,7 @@ class Annotation(TypedDict):
     dimension: str | None
     """`null`: by a PersonaGym task's rubric."""
     score: int | Literal["not_applicable"] | None
-    """`null` of a pair."""
+    """`null` for a pair."""
     other_response: str | None
     other_unit: int | None
     preferred: Literal["first", "second", "equal"] | None
@@ -113,28 +113,28 @@ class AnnotationList(TypedDict):
 
 
 class FormerKey(TypedDict):
-    """The key before the last rotation, while it is still taken."""
+    """The key before the last rotation, while still valid."""
 
     prefix: str
     expires_at: str
 
 
 class Spending(TypedDict):
-    """What a key's jobs may spend together, and what they have."""
+    """A cap on the total spending of a key's jobs, and the amount spent."""
 
     usd_limit: float
     usd_spent: float
-    """Recorded calls, and the worst case of those on their way or of unknown cost; of deleted jobs too."""
+    """Recorded calls, plus the worst case of calls in flight or of unknown cost; includes deleted jobs."""
 
 
 class ApiKey(TypedDict):
-    """An API key, without what would let anybody use it."""
+    """An API key, without the secret."""
 
     id: str
     object: Literal["api_key"]
     name: str
     prefix: str
-    """How the key begins, which is no secret."""
+    """The key's first characters, which are not secret."""
     scopes: list[Literal["read", "submit", "admin"]]
     status: Literal["live", "expired", "revoked"]
     former: FormerKey | None
@@ -148,39 +148,39 @@ class ApiKey(TypedDict):
 
 
 class SpendingIn(TypedDict):
-    """What a key's jobs may spend together."""
+    """A cap on the total spending of a key's jobs."""
 
     usd_limit: float
     """US dollars at list prices."""
 
 
 class ApiKeyChangeIn(TypedDict):
-    """What to change of a key; what is left out stays."""
+    """Changes to a key; omitted fields stay as they are."""
 
     name: NotRequired[str]
     requests_per_minute: NotRequired[int | None]
     """`null` for no limit."""
     spending: NotRequired[SpendingIn]
-    """Of a key that was made with a cap: what its jobs took so far was not counted otherwise."""
+    """Only for a key that was created with a cap: without one, its jobs' spending was not counted."""
 
 
 Scope: TypeAlias = Literal["read", "submit", "admin"]
-"""What a key may do. Each may also do what those before it may."""
+"""What a key may do. Each scope includes those before it."""
 
 
 class ApiKeyIn(TypedDict):
-    """A key that is to be made."""
+    """A key to create."""
 
     name: str
-    """For people: who or what uses it."""
+    """Who or what uses the key."""
     scopes: Sequence[Scope]
-    """`read` sees; `submit` also spends money and keeps or deletes things; `admin` also manages keys, webhooks and connections."""
+    """`read` reads; `submit` also spends money and stores or deletes things; `admin` also manages keys, webhooks and connections."""
     expires_at: NotRequired[str | None]
-    """When it ends; `null` for never."""
+    """When the key expires; `null` for never."""
     requests_per_minute: NotRequired[int | None]
-    """How often it may ask; `null` for no limit."""
+    """Rate limit; `null` for none."""
     spending: NotRequired[SpendingIn | None]
-    """A cap on what all jobs that it submits spend together; `null` for none."""
+    """A cap on the total spending of all jobs that the key submits; `null` for none."""
 
 
 class ApiKeyList(TypedDict):
@@ -196,11 +196,11 @@ class AskedItem(TypedDict):
 
     id: str
     text: str
-    """Empty where the task has none."""
+    """Empty if the task has none."""
 
 
 class ScaleAnswer(TypedDict):
-    """Integer scores from `minimum` to `maximum`, cut into equal levels."""
+    """Integer scores from `minimum` to `maximum`, divided into equal levels."""
 
     minimum: int
     maximum: int
@@ -215,23 +215,23 @@ class RcAtom(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
+    """95 % confidence interval. Cell: over repeated runs with these wordings. Total: over personas like these, with these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """Of a total: these personas, these wordings, their runs repeated."""
+    """Total: 95 % interval over repeated runs, for these personas and wordings."""
     ci95_runs_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_wordings: NotRequired[list[float] | None]
-    """These personas, wordings like these."""
+    """95 % interval over wordings like these, for these personas."""
     ci95_wordings_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_both: NotRequired[list[float] | None]
-    """Of a total: personas like these, wordings like these."""
+    """Total: 95 % interval over personas and wordings like these."""
     ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
-    """In totals: cells, or personas, that lack the metric."""
+    """In totals: cells (or personas) without the metric."""
     within_instruction: float | None
     within_instruction_n: int
     within_instruction_reason: NotRequired[str | None]
@@ -263,23 +263,23 @@ class RcAtomCorrected(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
+    """95 % confidence interval. Cell: over repeated runs with these wordings. Total: over personas like these, with these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """Of a total: these personas, these wordings, their runs repeated."""
+    """Total: 95 % interval over repeated runs, for these personas and wordings."""
     ci95_runs_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_wordings: NotRequired[list[float] | None]
-    """These personas, wordings like these."""
+    """95 % interval over wordings like these, for these personas."""
     ci95_wordings_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_both: NotRequired[list[float] | None]
-    """Of a total: personas like these, wordings like these."""
+    """Total: 95 % interval over personas and wordings like these."""
     ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
-    """In totals: cells, or personas, that lack the metric."""
+    """In totals: cells (or personas) without the metric."""
     ceiling: float | None
     ceiling_n: int
     ceiling_reason: NotRequired[str | None]
@@ -332,34 +332,34 @@ class BaselineCell(TypedDict):
     runs: int
     metrics: CellMetrics
     coverage: NotRequired[None]
-    """No paper tells it, nor what follows from it."""
+    """Not published, nor is anything that follows from it."""
     corrected: NotRequired[None]
 
 
 class Spread(TypedDict):
-    """A mean over personas, and the standard deviation between them."""
+    """A mean and standard deviation over personas."""
 
     value: float | None
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
+    """95 % confidence interval. Cell: over repeated runs with these wordings. Total: over personas like these, with these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """Of a total: these personas, these wordings, their runs repeated."""
+    """Total: 95 % interval over repeated runs, for these personas and wordings."""
     ci95_runs_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_wordings: NotRequired[list[float] | None]
-    """These personas, wordings like these."""
+    """95 % interval over wordings like these, for these personas."""
     ci95_wordings_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_both: NotRequired[list[float] | None]
-    """Of a total: personas like these, wordings like these."""
+    """Total: 95 % interval over personas and wordings like these."""
     ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
-    """In totals: cells, or personas, that lack the metric."""
+    """In totals: cells (or personas) without the metric."""
     sd: float | None
     """Denominator n − 1; `null` for fewer than two personas."""
 
@@ -372,12 +372,12 @@ class BaselineScores(TypedDict):
     simulated: bool
     tasks_in_paper: int
     persona_score: NotRequired[Spread | None]
-    """Absent where one task was asked for."""
+    """Absent if one task was requested."""
     tasks: dict[str, Spread]
 
 
 class BaselineSource(TypedDict):
-    """A paper whose figures these are."""
+    """A paper whose results these are."""
 
     id: Literal["atomic", "personagym"]
     title: str
@@ -385,28 +385,28 @@ class BaselineSource(TypedDict):
     """Of the paper."""
     tables: str
     judges: list[str] | None
-    """The judges' snapshots, where the paper tells them."""
+    """The judges' snapshots, if the paper states them."""
 
 
 class ResponseStatuses(TypedDict):
-    """A cell's responses by what became of them before judging."""
+    """A cell's responses by status before judging."""
 
     planned: int
     answered: int
-    """Texts that are not refusals, empty ones included."""
+    """Texts other than refusals, including empty ones."""
     refused: int
     """By the model."""
     filtered: NotRequired[int]
     """Refused or stopped by the provider's content filter; not judged."""
     no_answer: NotRequired[int]
-    """Nothing but thoughts, or stopped for a reason that ends no answer; not judged."""
+    """Only thoughts, or ended early for an unknown reason; not judged."""
     failed: int
     empty: int
     """Answers without a sentence."""
     truncated: NotRequired[int]
-    """Answers that end at the longest length; judged like the others."""
+    """Answers cut off at the maximum length; judged like the others."""
     refused_units: int
-    """Sentences that refusal detection kept from the judges."""
+    """Sentences not judged because they are refusals."""
 
 
 class BaselineTotal(TypedDict):
@@ -415,7 +415,7 @@ class BaselineTotal(TypedDict):
     source: Literal["atomic"]
     by: list[str]
     model: str
-    """Of every group."""
+    """Present in every group."""
     persona: NotRequired[str | None]
     task: NotRequired[str | None]
     level: NotRequired[str | None]
@@ -423,17 +423,17 @@ class BaselineTotal(TypedDict):
     simulated: bool
     cells: int
     generation: ResponseStatuses
-    """Zeros: no paper tells it."""
+    """Zeros: not published."""
     metrics: CellMetrics
     matched: NotRequired[CellMetrics | None]
     """As of results."""
     coverage: NotRequired[None]
-    """No paper tells it, nor what follows from it."""
+    """Not published, nor is anything that follows from it."""
     corrected: NotRequired[None]
 
 
 class Correlation(TypedDict):
-    """How two metrics go together over cells (atomic paper, Tables 4 and 8)."""
+    """The correlation of two metrics over cells (atomic paper, Tables 4 and 8)."""
 
     metrics: list[str]
     r: Metric
@@ -441,7 +441,7 @@ class Correlation(TypedDict):
 
 
 class UnitCounts(TypedDict):
-    """Judged sentences by what became of the judgement."""
+    """Judged sentences by verdict status."""
 
     total: int
     scored: int
@@ -454,7 +454,7 @@ class UnitCounts(TypedDict):
 
 
 class GymResponses(TypedDict):
-    """Responses to PersonaGym questions by what became of them."""
+    """Responses to PersonaGym questions by status."""
 
     planned: int
     answered: int
@@ -464,59 +464,59 @@ class GymResponses(TypedDict):
     filtered: NotRequired[int]
     """Refused or stopped by the provider's content filter."""
     no_answer: NotRequired[int]
-    """Nothing but thoughts, or stopped for a reason that ends no answer; not graded."""
+    """Only thoughts, or ended early for an unknown reason; not graded."""
 
 
 class TaskScore(TypedDict):
-    """How well a model plays one persona in one task, 1–5; n counts questions with a grade."""
+    """A model's score on one persona in one task, 1–5; n counts questions with a grade."""
 
     value: float | None
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
+    """95 % confidence interval. Cell: over repeated runs with these wordings. Total: over personas like these, with these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """Of a total: these personas, these wordings, their runs repeated."""
+    """Total: 95 % interval over repeated runs, for these personas and wordings."""
     ci95_runs_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_wordings: NotRequired[list[float] | None]
-    """These personas, wordings like these."""
+    """95 % interval over wordings like these, for these personas."""
     ci95_wordings_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_both: NotRequired[list[float] | None]
-    """Of a total: personas like these, wordings like these."""
+    """Total: 95 % interval over personas and wordings like these."""
     ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
-    """In totals: cells, or personas, that lack the metric."""
+    """In totals: cells (or personas) without the metric."""
     questions: int
     """Questions asked."""
     grades: UnitCounts
-    """Two judges' grades of a response count twice."""
+    """Number of grades; a response graded by two judges counts twice."""
     by_judge: dict[str, Metric]
     """The score by each judge alone."""
     responses: GymResponses
 
 
 class PersonaResult(TypedDict):
-    """How well a model plays one persona."""
+    """A model's scores on one persona."""
 
     model: str
     persona: str
     persona_score: Metric
-    """PersonaScore, 1–5: the mean over tasks, missing as soon as a task's score is; n counts questions."""
+    """PersonaScore, 1–5: the mean over tasks, missing if any task's score is; n counts questions."""
     tasks_in_job: int
     tasks_in_paper: int
     """A PersonaScore over fewer tasks is not comparable to the paper's."""
     tasks: dict[str, TaskScore]
-    """Each of the job's, also without any grade."""
+    """Each of the job's tasks, even without grades."""
     responses: GymResponses
 
 
 class Baselines(TypedDict):
-    """Published figures in the form of results."""
+    """Published results in the form of a job's."""
 
     object: Literal["baselines"]
     published: Literal[True]
@@ -528,7 +528,7 @@ class Baselines(TypedDict):
     correlations: list[Correlation]
     """Over the cells that pass the filters."""
     persona_scores: list[PersonaResult]
-    """Empty: no paper tells them by persona."""
+    """Empty: not published by persona."""
     persona_score_totals: list[BaselineScores]
 
 
@@ -536,13 +536,13 @@ class BatchProgress(TypedDict):
     """A job's batches."""
 
     open: int
-    """Those that have not ended."""
+    """Batches that have not ended."""
     ended: int
     calls_in_open: int
     calls_waiting: int
-    """Calls that are in no batch yet."""
+    """Calls not yet in a batch."""
     cut_for_budget: int
-    """Batches with fewer calls than waited, because the budget, or the key's cap, did not cover more at their worst."""
+    """Batches that took fewer calls than were waiting, because the budget or the key's cap did not cover the worst case of more."""
 
 
 class UsdBudget(TypedDict):
@@ -550,9 +550,9 @@ class UsdBudget(TypedDict):
 
     limit: float
     spent: float
-    """Of recorded calls; the worst case of those whose cost is unknown."""
+    """Cost of recorded calls; the worst case if a call's cost is unknown."""
     reserved: float
-    """The worst case of calls on their way, and of those that a worker was at when it died."""
+    """The worst case of calls in flight, and of those lost with a worker."""
     remaining: float
 
 
@@ -574,10 +574,10 @@ class BudgetAnswer(TypedDict):
 
 
 class BudgetIn(TypedDict):
-    """What a job may spend. It is never exceeded: a call starts only if its worst case fits beside all others."""
+    """Limits on a job's spending, never exceeded: a call starts only if its worst case fits beside those of all other calls."""
 
     usd: NotRequired[float | None]
-    """US dollars at list prices; every model that is called must have a known price."""
+    """US dollars at list prices; every model called must have a known price."""
     calls: NotRequired[int | None]
     """Attempts, successful or not."""
     tokens: NotRequired[int | None]
@@ -617,28 +617,28 @@ class ByInstruction(TypedDict):
 
 
 class CalibratedFigure(TypedDict):
-    """A total, or the difference of two models' totals, as people would give it."""
+    """A total, or a difference of two models' totals, estimated as people would score it."""
 
     keys: dict[str, str]
-    """What its cells have in common; of a difference the models `a` and `b`, of which it is a − b."""
+    """What its cells have in common; for a difference (a − b), the models `a` and `b`."""
     metric: Literal["mean", "acc_atom", "acc_atom_corrected"]
     judged: float | None
-    """As the judges give it."""
+    """The judges' value."""
     calibrated: Metric
-    """As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and `ci95_runs` over these cells measured again, `ci95_wordings` and `ci95_both` as in the results; of differences there is none."""
+    """The value people would give. n counts labels. For totals, `ci95` is over other personas like these, `ci95_runs` over these cells measured again, and `ci95_wordings` and `ci95_both` are as in the results; differences have none of them."""
     ci95_texts: list[float] | None
-    """For these very texts, were other sentences labelled."""
+    """Interval for these texts, over other draws of the labelled sentences."""
     ci95_texts_reason: NotRequired[str | None]
     labels_needed: int | None
-    """For `ci95_texts` of ± `half_width`, divided over the scores as now."""
+    """Labels needed for `ci95_texts` of ± `half_width`, divided over the scores as now."""
     labels_needed_at_best: int | None
-    """The same, divided as well as can be: more where people and judges differ more."""
+    """The same with the best division: more labels where people and judges differ more."""
     rogan_gladen: NotRequired[Metric | None]
-    """Of models' ACC_atom: the judges' figure corrected by their sensitivity and specificity in each level, taken to be the same for all models."""
+    """For models' ACC_atom: the judges' value corrected by their sensitivity and specificity at each level, assumed to be the same for all models."""
 
 
 class Gain(TypedDict):
-    """A figure with and without the persona, and the difference."""
+    """A value with and without the persona, and the difference."""
 
     with_persona: float | None
     without: float | None
@@ -647,12 +647,12 @@ class Gain(TypedDict):
 
 
 class CellGains(TypedDict):
-    """One cell of the results."""
+    """Gains of one cell of the results."""
 
     acc_atom: Gain
-    """ACC_atom; without the persona the share of sentences on the persona's level."""
+    """ACC_atom; without the persona, the share of sentences in the persona's level."""
     mean_toward_level: Gain
-    """MEAN, in points from the end of the scale that lies away from the persona's level; missing for a level in the middle."""
+    """MEAN, in points from the end of the scale opposite to the persona's level; missing for a middle level."""
     model: str
     persona: str
     task: str
@@ -662,37 +662,37 @@ class CellGains(TypedDict):
 
 
 class Coverage(TypedDict):
-    """Which share of the planned verdicts (grades) the figures are of."""
+    """The share of planned verdicts (grades) that values are based on."""
 
     share: float | None
-    """`counted` of `planned`; `null` where nothing is planned."""
+    """`counted` ÷ `planned`; `null` if nothing is planned."""
     counted: int
-    """`scored`, and `not_applicable` in responses with a scored sentence; of grades the scored ones."""
+    """`scored` verdicts, and `not_applicable` ones in responses with a scored sentence; for grades, the scored ones."""
     refused: int
-    """Of those that do not count, what the model's refusals cost."""
+    """Those missing because the model refused."""
     planned: int
-    """Responses without judged sentences have as many as the others of their model and task on average."""
+    """A response without judged sentences counts as many as the average of its model and task."""
 
 
 class Corrected(TypedDict):
-    """What missing responses and verdicts can do to ACC_atom. Not in the papers."""
+    """How missing responses and verdicts could affect ACC_atom. Not in the papers."""
 
     acc_atom_composite: Metric
-    """ACC_atom with each refusal as a response that is out of character throughout."""
+    """ACC_atom with each refusal counted as a response entirely out of character."""
     acc_atom_bounds: list[float] | None
-    """ACC_atom if all that is missing were out of character, and if all were in character."""
+    """ACC_atom if everything missing were out of character, and if everything were in character."""
 
 
 class JudgedCell(TypedDict):
-    """What of a cell is told of all judges together, and of each."""
+    """A cell's values, for all judges together or for one."""
 
     metrics: CellMetrics
     units: UnitCounts
     responses: dict[str, int]
     runs_used: int
-    """Runs with a scored sentence, of the judge who could use the fewest."""
+    """Runs with a scored sentence, for the judge with the fewest."""
     scores: NotRequired[dict[str, int]]
-    """How many sentences got each score."""
+    """Number of sentences with each score."""
 
 
 class CellResult(TypedDict):
@@ -711,16 +711,16 @@ class CellResult(TypedDict):
     units: UnitCounts
     responses: dict[str, int]
     runs_used: int
-    """Runs with a scored sentence, of the judge who could use the fewest."""
+    """Runs with a scored sentence, for the judge with the fewest."""
     scores: NotRequired[dict[str, int]]
-    """How many sentences got each score."""
+    """Number of sentences with each score."""
     coverage: NotRequired[Coverage | None]
-    """Missing in results from before."""
+    """Missing in older results."""
     corrected: NotRequired[Corrected | None]
-    """Missing in results from before."""
+    """Missing in older results."""
     by_judge: dict[str, JudgedCell]
     wording_effects: NotRequired[dict[str, dict[str, float]] | None]
-    """By metric: how far it lies above what it would be without each persona instruction, by the instruction's number. Comparisons need it. Missing in results from before, and where fewer than three instructions are known."""
+    """By metric and instruction number: how much the metric would drop without that persona instruction. Used by comparisons. Missing in older results, and if fewer than three instructions are known."""
 
 
 class CheckError(TypedDict):
@@ -729,7 +729,7 @@ class CheckError(TypedDict):
     code: str
     """The provider's code, or one of ours."""
     status: int | None
-    """HTTP status; `null` where no response came."""
+    """HTTP status; `null` if no response came."""
     message: str
     cause: str
     """What happened, in plain words."""
@@ -738,28 +738,28 @@ class CheckError(TypedDict):
 
 
 class CheckIn(TypedDict):
-    """A model to be tried, as a job names it."""
+    """A model to check, as a job names it."""
 
     model: str
     """`connection/name`."""
     label: NotRequired[str | None]
-    """How results name it; `model` unless given."""
+    """The name in results; default: `model`."""
     family: NotRequired[str | None]
-    """A model name that says of which family it is, where its own does not, such as that of an Azure deployment: the parameters that the family refuses are not sent."""
+    """A model name that tells its family if its own name does not, as for an Azure deployment: parameters that the family refuses are not sent."""
     temperature: NotRequired[float | None]
-    """`null`: is not sent."""
+    """`null`: not sent."""
     top_p: NotRequired[float | None]
-    """`null`: is not sent."""
+    """`null`: not sent."""
     max_tokens: NotRequired[int | None]
     seed: NotRequired[int | None]
     """Run n of a cell is sent seed + n, so that runs differ."""
     stop: NotRequired[Sequence[str]]
     extra: NotRequired[Mapping[str, Any]]
-    """Further fields of the provider's request body that only say how the model samples or reasons, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it."""
+    """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
     role: NotRequired[Literal["judge", "model", "persona_agent"]]
-    """As what a job would call it: that decides which parameters it is sent."""
+    """The model's role in a job, which decides the parameters sent."""
     call: NotRequired[bool]
-    """`false`: says what a job would send, and calls nobody."""
+    """`false`: only shows what a job would send; no call is made."""
 
 
 class CheckedLimits(TypedDict):
@@ -772,7 +772,7 @@ class CheckedLimits(TypedDict):
 
 
 class CheckedPrice(TypedDict):
-    """US dollars per million tokens; `null` where no price is known."""
+    """US dollars per million tokens; `null` if no price is known."""
 
     input: float | None
     output: float | None
@@ -783,118 +783,118 @@ class CheckedReply(TypedDict):
     """What the model answered."""
 
     text: str
-    """Its beginning."""
+    """The beginning of the text."""
     finish_reason: str
     model_snapshot: str | None
     """The model's name in the reply."""
     input_tokens: int | None
     output_tokens: int | None
     thoughts: bool
-    """Whether the reply has thoughts, which are kept apart from its text."""
+    """Whether the reply contains thoughts, which are stored apart from its text."""
 
 
 class CloneIn(TypedDict):
-    """What is to be different when a job is run again."""
+    """Changes for running a job again."""
 
     changes: NotRequired[Mapping[str, Any]]
-    """Fields of a job, each in place of the original's whole field; `null` leaves it out."""
+    """Fields of a job; each replaces the original's whole field, and `null` omits it."""
 
 
 class ComparedSide(TypedDict):
-    """One of the two that were compared."""
+    """One of the two models compared."""
 
     job: str | None
     baseline: str | None
     model: str
     completeness: Literal["full", "partial"]
     coverage: float | None
-    """Share of the model's planned verdicts (grades) that its figures are of; `null` where it is not known."""
+    """Share of the model's planned verdicts (grades) behind its values; `null` if unknown."""
     simulated: bool
 
 
 class Evidence(TypedDict):
-    """How sure a difference is, for what is drawn anew: personas with all their pairs, or items."""
+    """The uncertainty of a difference over personas with all their pairs, or over items."""
 
     ci95: list[float] | None
     ci95_reason: str | None
     """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
     p_value: float | None
-    """Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."""
+    """Two-sided. Over personas and wordings: Student's t; over personas or items only: permutation of signs."""
     p_value_holm: float | None
-    """Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."""
+    """Holm-corrected for all metrics over all tasks except `primary`, which is not corrected, or for all metrics in single tasks."""
     smallest_p_value: float | None
-    """The smallest that the permutations of so few of them can give."""
+    """The smallest p-value that permutations of so few can give."""
     smallest_detectable: float | None
-    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
+    """The true difference that this comparison would detect with 80 % power at 5 %; `null` if there is none."""
     smallest_detectable_reason: str | None
-    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
+    """Why there is none: too few personas or items, or all differ by the same amount."""
 
 
 class EvidenceOverItems(TypedDict):
-    """How sure a difference is for these very personas, if they were asked other items like these."""
+    """The uncertainty of a difference for these personas, over other items like these."""
 
     items: int
-    """Items, each persona's for itself."""
+    """Items, counted for each persona separately."""
     ci95: list[float] | None
     ci95_reason: str | None
     """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
     p_value: float | None
-    """Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."""
+    """Two-sided. Over personas and wordings: Student's t; over personas or items only: permutation of signs."""
     p_value_holm: float | None
-    """Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."""
+    """Holm-corrected for all metrics over all tasks except `primary`, which is not corrected, or for all metrics in single tasks."""
     smallest_p_value: float | None
-    """The smallest that the permutations of so few of them can give."""
+    """The smallest p-value that permutations of so few can give."""
     smallest_detectable: float | None
-    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
+    """The true difference that this comparison would detect with 80 % power at 5 %; `null` if there is none."""
     smallest_detectable_reason: str | None
-    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
+    """Why there is none: too few personas or items, or all differ by the same amount."""
 
 
 class Difference(TypedDict):
-    """One metric's paired difference, a − b, and how sure it is over personas like these."""
+    """One metric's paired difference, a − b, with its uncertainty over personas like these."""
 
     metric: str
-    """`rc_atom_rarefied` and `ic_atom_rarefied` are RC_atom and IC_atom at the same number of scored sentences; they are there where the texts differ in length."""
+    """`rc_atom_rarefied` and `ic_atom_rarefied` are RC_atom and IC_atom at equal numbers of scored sentences, given if the texts differ in length."""
     task: str | None
     """`null` for all tasks together."""
     a: float
-    """Mean of a's figures that have a partner."""
+    """Mean of a's paired values."""
     b: float
     difference: float
     pairs: int
-    """Pairs of figures."""
+    """Pairs of values."""
     personas: int
-    """Personas that they come from."""
+    """Number of personas behind them."""
     population: str
-    """Whom interval and p speak of: wordings (persona instructions) like these, where both sides have three or more, they are the same, and these tell how others would change the metric."""
+    """The population that interval and p refer to: wordings (persona instructions) like these, if both sides have the same three or more and these suffice to estimate how other wordings would change the metric."""
     ci95: list[float] | None
     ci95_reason: str | None
     """Why there is no interval, and of ACC, RC, RC_atom and IC_atom of texts of different length (`other_length`), and RC of different numbers of runs (`other_runs`), no p."""
     p_value: float | None
-    """Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."""
+    """Two-sided. Over personas and wordings: Student's t; over personas or items only: permutation of signs."""
     p_value_holm: float | None
-    """Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."""
+    """Holm-corrected for all metrics over all tasks except `primary`, which is not corrected, or for all metrics in single tasks."""
     smallest_p_value: float | None
-    """The smallest that the permutations of so few of them can give."""
+    """The smallest p-value that permutations of so few can give."""
     smallest_detectable: float | None
-    """The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."""
+    """The true difference that this comparison would detect with 80 % power at 5 %; `null` if there is none."""
     smallest_detectable_reason: str | None
-    """Why there is none: so few personas, or items, show nothing, or all differ alike."""
+    """Why there is none: too few personas or items, or all differ by the same amount."""
     these_wordings: Evidence | None
-    """The same for these wordings alone; only where `population` has others."""
+    """The same for these wordings only; given only if `population` includes other wordings."""
     over_items: EvidenceOverItems | None
-    """Only where the pairs are items."""
+    """Only if the pairs are items."""
 
 
 class UnpairedFigure(TypedDict):
-    """A figure that has no partner."""
+    """A value without a partner."""
 
     metric: str
     persona: str
     task: str | None
     dimension: str | None
     item: str | None
-    """What was asked, where the pairs are items."""
+    """The item, if the pairs are items."""
     reason: str
 
 
@@ -906,23 +906,23 @@ class Comparison(TypedDict):
     b: ComparedSide
     pairing: Literal["cells", "items"]
     primary: str | None
-    """The metric that decides, over all tasks; named beforehand."""
+    """The metric that decides, over all tasks; chosen in advance."""
     simulated: bool
     differences: list[Difference]
     calibrated: list[CalibratedFigure]
-    """a − b as people would give it, where labelling rounds' sentences of both are labelled; of paired cells only."""
+    """a − b as people would score it, if sentences of both were labelled in labelling rounds; only for paired cells."""
     left_out: list[UnpairedFigure]
     notes: list[str]
-    """What a reader must know to judge the differences."""
+    """What to know before judging the differences."""
 
 
 class SideIn(TypedDict):
-    """One of the two that are compared: a job's model, or a published one."""
+    """A model to compare: a job's or a published one."""
 
     job: NotRequired[str | None]
-    """A job that is over."""
+    """A finished job."""
     model: NotRequired[str | None]
-    """One of its models; not needed if it has only one."""
+    """One of its models; required if it has several."""
     baseline: NotRequired[str | None]
     """A model of the atomic paper, as `/v1/baselines` names it."""
 
@@ -933,23 +933,23 @@ class ComparisonIn(TypedDict):
     a: SideIn
     b: SideIn
     pairing: NotRequired[Literal["cells", "items"]]
-    """What makes a pair: the figures of a cell, or those of one item (a question, an essay's context) that both have answered as the same persona. Items are the same if they have the same words; published figures have none."""
+    """What forms a pair: the values of a cell, or of one item (a question, an essay's context) that both answered as the same persona. Items are the same if their words are; published results have no items."""
 
 
 class ModelOfMany(TypedDict):
-    """One of the models that were compared."""
+    """One of the models compared."""
 
     job: str | None
     baseline: str | None
     model: str
     completeness: Literal["full", "partial"]
     coverage: float | None
-    """Share of the model's planned verdicts (grades) that its figures are of; `null` where it is not known."""
+    """Share of the model's planned verdicts (grades) behind its values; `null` if unknown."""
     simulated: bool
     name: str
-    """The model; with its job's id where several jobs have a model of this name."""
+    """The model's name; with its job's id if several jobs have a model of this name."""
     left_out: int
-    """Of the primary metric, its values that some other model has no partner for."""
+    """Values of the primary metric that some other model lacks."""
 
 
 class RankedModel(TypedDict):
@@ -959,7 +959,7 @@ class RankedModel(TypedDict):
     value: float
     """Mean over the values that all models have."""
     rank: list[int]
-    """The best and the worst rank that it may have; 95 % for all models at once."""
+    """The best and the worst possible rank, with 95 % confidence for all models at once."""
 
 
 class PairDifference(TypedDict):
@@ -974,7 +974,7 @@ class PairDifference(TypedDict):
     p_value: float | None
     """Of this pair alone."""
     p_value_corrected: float | None
-    """For all pairs; of exploratory metrics for all pairs by all of these."""
+    """Corrected for all pairs; for exploratory metrics, for all pairs of all these metrics."""
 
 
 class Ranking(TypedDict):
@@ -982,36 +982,36 @@ class Ranking(TypedDict):
 
     metric: str
     exploratory: bool
-    """Whether it was not named beforehand: its tests are corrected for all such metrics, those of the primary one not."""
+    """Whether the metric was not chosen in advance: tests are corrected for all such metrics, but not those of the primary metric."""
     population: str
-    """Whom intervals and p-values speak of."""
+    """The population that intervals and p-values refer to."""
     values: int
     """Values that each model has."""
     personas: int
-    """Personas that they come from."""
+    """Number of personas behind them."""
     models: list[RankedModel]
     """The highest value first."""
     differences: list[PairDifference]
     """Each pair once, the model with the higher value first."""
     smallest_p_value: float | None
-    """The smallest that permutations of so few personas can give; `null` where the tests are Student's t."""
+    """The smallest p-value that permutations of so few personas can give; `null` for Student's t tests."""
     smallest_detectable: float | None
-    """The true difference of two models that another comparison like this would find in 80 % of cases, corrected as here."""
+    """The true difference of two models that a comparison like this would detect with 80 % power, with the same correction."""
     smallest_detectable_reason: str | None
 
 
 class ComparisonOfModels(TypedDict):
-    """Several models compared, each with each other one."""
+    """Several models compared pairwise."""
 
     object: Literal["comparison_of_models"]
     models: list[ModelOfMany]
     primary: str
-    """The metric that decides; named beforehand."""
+    """The metric that decides; chosen in advance."""
     simulated: bool
     rankings: list[Ranking]
     """By each metric, the primary one first."""
     notes: list[str]
-    """What a reader must know to judge the differences."""
+    """What to know before judging the differences."""
 
 
 class ConnectionAnswer(TypedDict):
@@ -1028,7 +1028,7 @@ class ConnectionAnswer(TypedDict):
 
 
 class LimitsIn(TypedDict):
-    """How fast a model may be called, by all workers together; no limit where none is given."""
+    """Rate limits of a model, for all workers together; default: none."""
 
     requests_per_minute: NotRequired[float | None]
     tokens_per_minute: NotRequired[float | None]
@@ -1036,13 +1036,13 @@ class LimitsIn(TypedDict):
 
 
 class ConnectionLimitsIn(TypedDict):
-    """Limits for each model by itself."""
+    """Limits for each model separately."""
 
     requests_per_minute: NotRequired[float | None]
     tokens_per_minute: NotRequired[float | None]
     max_in_flight: NotRequired[int | None]
     models: NotRequired[Mapping[str, LimitsIn]]
-    """Of single models; what one leaves out is taken from the connection."""
+    """For single models; omitted limits are the connection's."""
 
 
 class PricesIn(TypedDict):
@@ -1051,18 +1051,18 @@ class PricesIn(TypedDict):
     input: float
     output: float
     cached_input: NotRequired[float | None]
-    """As `input` if left out."""
+    """Default: as `input`."""
     batch_share: NotRequired[float]
-    """What a call in a batch costs, as a share of these."""
+    """The price of a batch call as a share of these prices."""
 
 
 class ConnectionChangeIn(TypedDict):
-    """What to change of a connection; what is left out stays."""
+    """Changes to a connection; omitted fields stay as they are."""
 
     base_url: NotRequired[str]
-    """With another scheme, host or port the key has to be given anew."""
+    """If the scheme, host or port changes, the key must be given again."""
     api_key: NotRequired[str | None]
-    """`null` takes it away."""
+    """`null` removes it."""
     limits: NotRequired[ConnectionLimitsIn]
     prices: NotRequired[Mapping[str, PricesIn]]
     models: NotRequired[Sequence[str] | None]
@@ -1075,25 +1075,25 @@ class ConnectionIn(TypedDict):
     """A connection to a model provider."""
 
     name: str
-    """How jobs name it: a model is `name/model`."""
+    """Its name in jobs: a model is `name/model`."""
     kind: Literal["openai", "anthropic", "completions"]
-    """The wire format that its server speaks; `completions` is OpenAI's older one for base models, which know no roles."""
+    """The server's wire format; `completions` is OpenAI's older one for base models, which have no roles."""
     base_url: str
-    """What the format's paths are appended to. `https` and a public address, unless the operator allows its network."""
+    """The base of the format's paths. `https` and a public address, unless the operator allows its network."""
     api_key: NotRequired[str | None]
-    """Kept encrypted, sent to the URL's scheme, host and port alone, and never shown again."""
+    """Stored encrypted, sent only to the URL's scheme, host and port, and never shown again."""
     limits: NotRequired[ConnectionLimitsIn]
-    """For each model by itself."""
+    """For each model separately."""
     prices: NotRequired[Mapping[str, PricesIn]]
     """US dollars per million tokens, by the model's name."""
     models: NotRequired[Sequence[str] | None]
-    """What jobs may use; all if left out."""
+    """Models that jobs may use; default: all."""
     batches: NotRequired[bool]
-    """Whether it has the batch endpoints of its wire format."""
+    """Whether the server has its wire format's batch endpoints."""
     families: NotRequired[Mapping[str, str]]
-    """Which model stands behind a name that does not say so, such as a deployment's: what its family refuses is not sent."""
+    """By name: the model behind a name that does not tell, such as a deployment's. Parameters that its family refuses are not sent."""
     description: NotRequired[str | None]
-    """For people."""
+    """A description, for people."""
 
 
 class ConnectionList(TypedDict):
@@ -1116,16 +1116,16 @@ class ControlCell(TypedDict):
     mean: Metric
     """MEAN."""
     acc_atom: dict[str, Metric]
-    """By level: the share of sentences on it, which is ACC_atom of a persona who had no effect."""
+    """By level: the share of sentences in it, which is the ACC_atom of a persona without effect."""
 
 
 class GainTotal(TypedDict):
-    """Unweighted means over the cells of one group that have the figure in both arms."""
+    """Unweighted means over the cells of one group that have the value in both arms."""
 
     acc_atom: Gain
-    """ACC_atom; without the persona the share of sentences on the persona's level."""
+    """ACC_atom; without the persona, the share of sentences in the persona's level."""
     mean_toward_level: Gain
-    """MEAN, in points from the end of the scale that lies away from the persona's level; missing for a level in the middle."""
+    """MEAN, in points from the end of the scale opposite to the persona's level; missing for a middle level."""
     by: list[str]
     model: str
     task: NotRequired[str | None]
@@ -1148,7 +1148,7 @@ class PersonaScoreGain(TypedDict):
 
 
 class ScoreGain(TypedDict):
-    """A score with and without the persona, over the questions graded both ways, and the difference."""
+    """A score with and without the persona, over the questions graded in both arms, and the difference."""
 
     with_persona: float | None
     without: float | None
@@ -1166,11 +1166,11 @@ class PersonaScoreGainTotal(TypedDict):
     model: str
     tasks: dict[str, ScoreGain]
     coverage: Coverage
-    """Of the grades planned without the persona."""
+    """Coverage of the grades planned without the persona."""
 
 
 class ControlArm(TypedDict):
-    """What the models are without a persona, and what the personas change."""
+    """The models without a persona, and how much the personas change."""
 
     cells: list[ControlCell]
     """model × task × dimension, without a persona."""
@@ -1187,13 +1187,13 @@ class Cost(TypedDict):
     """US dollars spent."""
 
     usd: float | None
-    """`null` where no price is known."""
+    """`null` if no price is known."""
     unpriced_calls: int
-    """Calls that cost, or may have cost, something unknown and are not in the sum."""
+    """Calls of unknown, possibly zero, cost; not included in the sum."""
 
 
 class Delivery(TypedDict):
-    """A message to a webhook, and how its delivery goes."""
+    """A message to a webhook and its delivery."""
 
     id: str
     """The message's id, its header `webhook-id`: the same in every attempt."""
@@ -1201,11 +1201,11 @@ class Delivery(TypedDict):
     webhook: str
     event: str
     job: str | None
-    """`null` in a test."""
+    """`null` for a test."""
     state: Literal["waiting", "delivered", "given_up"]
     attempts: int
     http_status: int | None
-    """What the receiver last answered, if it did."""
+    """The receiver's last answer, if any."""
     error: str | None
     """Why the last attempt failed."""
     created_at: str
@@ -1223,37 +1223,37 @@ class DeliveryList(TypedDict):
 
 
 class DetectIn(TypedDict):
-    """A difference of two models that a comparison of the planned job's results shall find."""
+    """A difference of two models that the planned job should be able to detect."""
 
     difference: float
     """The true difference."""
     power: NotRequired[float]
-    """In which share of such jobs it shall be found."""
+    """Share of such jobs that should detect it."""
     metric: NotRequired[Literal["acc_atom", "acc", "ic_atom", "mean"]]
     """Over all tasks."""
     population: NotRequired[Literal["both", "personas"]]
     """`both`: personas like these, wordings like these. `personas`: personas like these, these wordings."""
     models: NotRequired[int | None]
-    """How many models are compared with each other at once, all pairs at 5 % together. As many as the job has, unless given."""
+    """Number of models compared at once, with an overall error rate of 5 % for all pairs. Default: the job's models."""
     from_job: NotRequired[str | None]
-    """A finished job of at least two models, whose differences tell how much they vary with personas, wordings and runs."""
+    """A finished job of at least two models, from which the variation over personas, wordings and runs is estimated."""
 
 
 class JobSize(TypedDict):
-    """How large a job is, and what it would find."""
+    """A job size and its power."""
 
     personas: int
     wordings: int
     """Persona instructions."""
     iterations: int
     power: float | None
-    """Share of such jobs whose comparison finds the difference."""
+    """Share of such jobs that detect the difference."""
     reason: str | None
-    """Why they find none, however great."""
+    """Why no difference can be detected."""
     calls: int
-    """Of all the job's models and judges."""
+    """Calls to all of the job's models and judges."""
     usd: float | None
-    """Expected cost, without the plan's `unpriced_models`; `null` where no price is known."""
+    """Expected cost, without the plan's `unpriced_models`; `null` if no price is known."""
 
 
 class NoiseOfDifferences(TypedDict):
@@ -1263,22 +1263,22 @@ class NoiseOfDifferences(TypedDict):
     """What they vary with. `personas`: on one level; `levels` matter only under these wordings; `runs`: 0 where they are part of `personas_and_wordings`."""
     sd: float
     source: str
-    """`from_job`; `published`: the atomic paper's 540 cells, all pairs of its models; `assumed`: nothing tells it."""
+    """`from_job`; `published`: the atomic paper's 540 cells, all pairs of its models; `assumed`: no data."""
 
 
 class Detection(TypedDict):
-    """How large a job finds a difference of two models."""
+    """The job size that detects a difference of two models."""
 
     metric: str
     difference: float
     power: float
     models: int
-    """Compared with each other at once: the chance of any false alarm is 5 %."""
+    """Number of models compared at once: the chance of any false alarm is 5 %."""
     population: str
     planned: JobSize
-    """The job as it is described."""
+    """The job as described."""
     options: list[JobSize]
-    """With the fewest personas for so many wordings and iterations, cheapest first; personas like the job's on average."""
+    """Sizes with the fewest personas for each number of wordings and iterations, cheapest first; assumes personas like the job's."""
     reason: str | None
     """Why there are no options."""
     noise: list[NoiseOfDifferences]
@@ -1289,11 +1289,11 @@ class DimensionAnswer(TypedDict):
 
     id: str
     label: str
-    """Its name for people."""
+    """Display name."""
     in_words: dict[str, str]
-    """What having each level is called, the lowest level first."""
+    """Each level in words, the lowest first."""
     name: str
-    """Its word in the scoring prompt, which need not name its high end."""
+    """Its word in the scoring prompt, which need not name the high end."""
     minimum: int
     maximum: int
     levels: list[str]
@@ -1303,27 +1303,27 @@ class DimensionAnswer(TypedDict):
 
 
 class JudgeErrors(TypedDict):
-    """A judge's errors on some sentences, each counting for as many as it stands for."""
+    """A judge's errors on a group of sentences, each weighted by the number it represents."""
 
     judge: str
     by: Literal["level", "model", "length"] | None
-    """`null`: of all."""
+    """`null`: all sentences."""
     key: str | None
     mean_difference: Metric
-    """The judge's score less the annotators'."""
+    """The judge's score − the annotators'."""
     exact_agreement: Metric
     from_others: Metric
-    """`mean_difference` less that of all other sentences."""
+    """`mean_difference` − that of all other sentences."""
     confusion: dict[str, dict[str, Metric]]
-    """By the annotators' score the share of each of the judge's."""
+    """By the annotators' score: the share of each judge's score."""
 
 
 class DimensionCalibration(TypedDict):
-    """What labels of rounds say of the figures on one dimension."""
+    """What labels from labelling rounds say about the values on one dimension."""
 
     dimension: str
     labels: int
-    """Sentences that rounds drew and somebody labelled."""
+    """Sentences that rounds drew and people labelled."""
     totals: list[CalibratedFigure]
     differences: list[CalibratedFigure]
     judge_errors: list[JudgeErrors]
@@ -1337,7 +1337,7 @@ class ScaleIn(TypedDict):
     maximum: NotRequired[int]
     """Highest score."""
     not_applicable: NotRequired[int]
-    """Option by which a judge says that the sentence carries no such trait."""
+    """The option for a sentence that does not show the trait."""
 
 
 class DimensionIn(TypedDict):
@@ -1351,29 +1351,29 @@ class DimensionIn(TypedDict):
     """The answer options as the judge reads them."""
     scale: NotRequired[ScaleIn]
     levels: NotRequired[Sequence[str]]
-    """Names of the equal parts into which the scale is cut, from the lowest up."""
+    """Names of the levels, equal parts of the scale, lowest first."""
     questions: NotRequired[Sequence[str]]
-    """Interview questions; the questionnaire needs them."""
+    """Interview questions; required by the questionnaire."""
     essay_context: NotRequired[str | None]
-    """The essay's scenario; the essay task needs it."""
+    """The essay's scenario; required by the essay task."""
     label: NotRequired[str | None]
-    """What people are shown as its name; `name` unless given. In no prompt."""
+    """Display name; default: `name`. In no prompt."""
     level_words: NotRequired[Mapping[str, str]]
-    """What levels mean, by level, where their names do not say it. In no prompt."""
+    """The meaning of each level, if its name does not tell. In no prompt."""
 
 
 class DimensionInWords(TypedDict):
-    """How people are shown a dimension."""
+    """A dimension's display names."""
 
     id: str
     label: str
-    """Its name for people."""
+    """Display name."""
     in_words: dict[str, str]
-    """What having each level is called, the lowest level first."""
+    """Each level in words, the lowest first."""
 
 
 class Diversity(TypedDict):
-    """How alike generated personas are: Jaccard similarities, 0 to 1, over all pairs of them."""
+    """How similar generated personas are: Jaccard similarities, 0 to 1, over all pairs."""
 
     pairs: int
     highest_attributes: float
@@ -1385,23 +1385,23 @@ class Diversity(TypedDict):
 
 
 class FailedCalls(TypedDict):
-    """Calls of one stage and model that failed alike."""
+    """Calls of one stage and model that failed in the same way."""
 
     stage: str
     model: str
     code: str
     """The provider's code, or one of ours such as `timeout`."""
     http_status: int | None
-    """`null` where no answer came."""
+    """`null` if no answer came."""
     detail: str | None
-    """The provider's words to one of them, at most 300 characters."""
+    """The provider's message for one of them, at most 300 characters."""
     calls: int
-    """Attempts; those that were repeated with success are among them."""
+    """Attempts, including those that succeeded when retried."""
     last_at: str
 
 
 class Finding(TypedDict):
-    """A sentence for people."""
+    """A finding, as a sentence."""
 
     good: bool
     text: str
@@ -1412,17 +1412,17 @@ FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "refusal",
 
 
 class GateCheck(TypedDict):
-    """One figure held to one threshold."""
+    """One value checked against one threshold."""
 
     threshold: str
     of: dict[str, str]
-    """What the figure is of."""
+    """What the value describes."""
     verdict: Literal["pass", "fail", "inconclusive"]
     reason: str
     value: float | None
     ci95: list[float] | None
     coverage: float | None
-    """Share of the planned verdicts, grades or cells, whichever is smaller, that the figure is of; `null` of refusal rates, and where it was not counted."""
+    """Share of the planned verdicts, grades or cells (whichever is smaller) behind the value; `null` for refusal rates, and if not counted."""
 
 
 class Gate(TypedDict):
@@ -1432,12 +1432,12 @@ class Gate(TypedDict):
     object: Literal["gate"]
     verdict: Literal["pass", "fail", "inconclusive"]
     minimum_coverage: float
-    """A figure of less than this is inconclusive."""
+    """A value with less coverage is inconclusive."""
     checks: list[GateCheck]
 
 
 class GradeAgreement(TypedDict):
-    """The agreement of two judges' grades in one task; each figure's n is the number of responses that both graded."""
+    """The agreement of two judges' grades in one task; n is the number of responses that both graded."""
 
     task: str
     judges: list[str]
@@ -1453,31 +1453,31 @@ class GradeAgreement(TypedDict):
 
 
 class Health(TypedDict):
-    """Whether the service can do its work."""
+    """Whether the service is ready."""
 
     status: Literal["ok", "unavailable"]
-    """Whether all parts can be used."""
+    """Whether all parts are available."""
     parts: NotRequired[dict[str, str]]
-    """What each says: `ok`, or what is wrong with it."""
+    """Each part's status: `ok`, or what is wrong."""
 
 
 class HeldModel(TypedDict):
-    """A model that the rate limiter lets nobody call for a while."""
+    """A model that the rate limiter has on hold."""
 
     model: str
     until: str
     reason: str | None
-    """Such as a day's limit that is used up; `null` where it is not known."""
+    """For example, a daily limit used up; `null` if unknown."""
 
 
 class WeightedAgreement(TypedDict):
-    """Agreement of the sentences, or pairs, from which labelling rounds drew."""
+    """Agreement over the sentences (or pairs) from which labelling rounds drew."""
 
     fleiss_kappa: Metric
     population: int
-    """Sentences, or pairs, from which rounds drew; 0 without a round."""
+    """Number of sentences (or pairs) from which rounds drew; 0 without a round."""
     covered: int
-    """Of them those in strata with an answer, of which all weighted figures are."""
+    """Those in strata with an answer, to which all weighted values refer."""
 
 
 class HumanAgreement(TypedDict):
@@ -1486,46 +1486,46 @@ class HumanAgreement(TypedDict):
     kind: Literal["sentences", "responses", "pairs"]
     dimension: str | None
     task: str | None
-    """Where a PersonaGym task's rubric was used."""
+    """The PersonaGym task whose rubric was used, if any."""
     annotators: int
     n: int
     """Sentences, responses or pairs with an answer."""
     answers: int
     not_applicable: int
-    """Those that all who answered found not applicable."""
+    """Those that everyone who answered marked not applicable."""
     fleiss_kappa: Metric
-    """Among the annotators; n counts those with two answers or more."""
+    """Among annotators; n counts those with at least two answers."""
     weighted: WeightedAgreement
     judges: list[AgreementWithJudge]
 
 
 class ModelAgreement(TypedDict):
-    """How far annotators agree with one judge, or with the mean of all, on one model's texts."""
+    """How far annotators agree with one judge, or with the mean of all judges, on one model's texts."""
 
     kind: Literal["sentences", "responses", "pairs"]
     dimension: str | None
     """`null`: by PersonaGym's rubrics."""
     model: str | None
-    """`null` of pairs, which are of all models."""
+    """`null` for pairs, which cover all models."""
     task: str | None
-    """`null` of pairs, which are of all tasks, and of the PersonaScore over personas."""
+    """`null` for pairs, which cover all tasks, and for the PersonaScore over personas."""
     judge: str | None
     """`null`: the mean of the judges that gave a score."""
     personas: int
-    """Over how many; intervals are over personas, of pairs over pairs."""
+    """Number of personas; intervals are over personas, for pairs over pairs."""
     left_out: int
-    """Things with an answer that lack the judge's score, of pairs also those with equal scores; of the PersonaScore, personas without an answer for each task."""
+    """Answered, but without the judge's score (for pairs, also those with equal scores); for the PersonaScore, personas without an answer for each task."""
     kendall_tau: Metric
-    """τ_b of the annotators' mean with the judge's score, of pairs τ_A. n counts sentences, responses, pairs, or personas."""
+    """τ_b of the annotators' mean with the judge's score; for pairs τ_A. n counts sentences, responses, pairs or personas."""
     kendall_p: float | None
-    """By a permutation test: scores exchanged between personas; of pairs by a sign test."""
+    """By a permutation test that exchanges scores between personas; for pairs, by a sign test."""
     spearman_rho: Metric | None
-    """`null` of pairs."""
+    """`null` for pairs."""
     spearman_p: float | None
 
 
 class HumanStudy(TypedDict):
-    """How far people agree with a job's judges by model and task, and with each other; empty where nobody has annotated."""
+    """How far people agree with a job's judges by model and task, and with each other; empty if there are no annotations."""
 
     job: str
     among_annotators: list[AmongAnnotators]
@@ -1536,33 +1536,33 @@ class HumanStudy(TypedDict):
 JobStatus: TypeAlias = Literal[
     "queued", "running", "paused", "cancelling", "finalizing", "completed", "failed", "cancelled"
 ]
-"""Where a job stands; the names are those of the HTTP contract."""
+"""A job's status."""
 
 
 Priority: TypeAlias = Literal["low", "normal", "high"]
-"""A job's priority; the names are those of the HTTP contract."""
+"""A job's priority."""
 
 
 class JobError(TypedDict):
-    """What stopped a job; what is not known, or says nothing of it, is left out."""
+    """What stopped a job; unknown fields are omitted."""
 
     code: str
     batch: NotRequired[int | None]
-    """Where it is about a batch."""
+    """The batch concerned, if any."""
     cause: NotRequired[str | None]
     """What happened, in plain words."""
     model: NotRequired[str | None]
-    """Whose calls it is about."""
+    """The model concerned."""
     shard: NotRequired[int | None]
-    """Of an error of the service, for its log."""
+    """For an internal error: the shard, as in the service's log."""
     stage: NotRequired[str | None]
-    """Of the calls that it is about."""
+    """The stage of the calls concerned."""
     detail: str
-    """The provider's words, or ours."""
+    """The provider's message, or ours."""
     remedy: NotRequired[str | None]
     """What to change before the job can go on."""
     first_calls: NotRequired[int | None]
-    """So many first calls of the stage all failed alike, where that stopped it."""
+    """Number of first calls of the stage that all failed in the same way, if that stopped the job."""
 
 
 class Job(TypedDict):
@@ -1576,43 +1576,43 @@ class Job(TypedDict):
     """Why it is paused, failed or cancelled."""
     completeness: Literal["full", "partial"]
     simulated: bool
-    """Whether a simulated model or judge takes part."""
+    """Whether any model or judge is simulated."""
     created_at: str
     started_at: str | None
     finished_at: str | None
     spec: dict[str, Any]
-    """The body of the POST, existing texts left out."""
+    """The submitted body, without existing texts."""
     metadata: dict[str, str]
     priority: Priority
     error: JobError | None
     """What stopped it."""
     links: dict[str, str]
-    """Where to read on; `question_set` and `persona_set` once the job has made one."""
+    """Related URLs; `question_set` and `persona_set` once the job has created one."""
 
 
 class JobCalibration(TypedDict):
-    """A job's totals as people would give them; empty where no sentence that a round drew is labelled."""
+    """A job's totals as people would score them; empty if no drawn sentence has been labelled."""
 
     job: str
     half_width: float
     totals: list[CalibratedFigure]
-    """Over all dimensions; null where on one of them no sentence is labelled."""
+    """Over all dimensions; `null` if one of them has no labelled sentence."""
     differences: list[CalibratedFigure]
     not_calibrated: dict[str, str]
-    """Why the other metrics are not here."""
+    """Why other metrics are not calibrated."""
     data: list[DimensionCalibration]
     """By dimension."""
 
 
 class JobChangeIn(TypedDict):
-    """What of a job can be changed."""
+    """Changes to a job."""
 
     budget: BudgetIn
-    """New limits, of the kinds that the job was submitted with; what is left out stays."""
+    """New limits, of the kinds that the job was submitted with; omitted limits stay as they are."""
 
 
 class StageProgress(TypedDict):
-    """How far one stage is; the parts add up to the total."""
+    """One stage's progress; the parts add up to the total."""
 
     total: int
     pending: int
@@ -1634,7 +1634,7 @@ class ModelUsage(TypedDict):
     output_tokens: int
     cached_input_tokens: int
     usd: float | None
-    """`null` where no price is known."""
+    """`null` if no price is known."""
     unpriced_calls: int
 
 
@@ -1650,7 +1650,7 @@ class JobUsage(TypedDict):
 
 
 class Retrying(TypedDict):
-    """Calls that have all failed so far and are tried again."""
+    """Calls that have all failed so far and are being retried."""
 
     stage: str
     model: str
@@ -1662,7 +1662,7 @@ class Retrying(TypedDict):
 
 
 class SparedByModel(TypedDict):
-    """The same of one stage on one model."""
+    """The same for one stage and model."""
 
     stage: str
     model: str
@@ -1673,13 +1673,13 @@ class SparedByModel(TypedDict):
     input_tokens: int
     output_tokens: int
     usd: float | None
-    """`null` where no price is known."""
+    """`null` if no price is known."""
     unpriced_replies: int
-    """Replies whose price is unknown and not in the sum."""
+    """Replies of unknown price, not in the sum."""
 
 
 class ReuseAnswer(TypedDict):
-    """What a job was spared; nothing of it is in `usage`, `cost` or the budget."""
+    """What reuse saved; none of it is in `usage`, `cost` or the budget."""
 
     same_job: int
     """Replies to identical calls of the job itself."""
@@ -1688,16 +1688,16 @@ class ReuseAnswer(TypedDict):
     input_tokens: int
     output_tokens: int
     usd: float | None
-    """`null` where no price is known."""
+    """`null` if no price is known."""
     unpriced_replies: int
-    """Replies whose price is unknown and not in the sum."""
+    """Replies of unknown price, not in the sum."""
     oldest: str | None
-    """When the oldest of these replies was asked for."""
+    """When the oldest of these replies was requested."""
     by_model: list[SparedByModel]
 
 
 class JobDetail(TypedDict):
-    """A job with its progress and what it has taken."""
+    """A job with its progress and usage."""
 
     id: str
     object: Literal["job"]
@@ -1707,48 +1707,48 @@ class JobDetail(TypedDict):
     """Why it is paused, failed or cancelled."""
     completeness: Literal["full", "partial"]
     simulated: bool
-    """Whether a simulated model or judge takes part."""
+    """Whether any model or judge is simulated."""
     created_at: str
     started_at: str | None
     finished_at: str | None
     spec: dict[str, Any]
-    """The body of the POST, existing texts left out."""
+    """The submitted body, without existing texts."""
     metadata: dict[str, str]
     priority: Priority
     error: JobError | None
     """What stopped it."""
     links: dict[str, str]
-    """Where to read on; `question_set` and `persona_set` once the job has made one."""
+    """Related URLs; `question_set` and `persona_set` once the job has created one."""
     progress: dict[str, StageProgress]
     usage: JobUsage
     cost: Cost
     failures: list[FailedCalls]
-    """Failed calls by stage, model, code and words, the most frequent first; at most 50."""
+    """Failed calls by stage, model, code and message, the most frequent first; at most 50."""
     retrying: list[Retrying]
-    """Models of a job at work that have not answered any call of a stage; their calls are tried again."""
+    """Models of a running job that have not yet answered any call of a stage; their calls are being retried."""
     held: list[HeldModel]
-    """Models that a job at work waits for, because a provider's limit is used up for some seconds or longer."""
+    """Models that a running job waits for because a provider's limit is used up for several seconds or longer."""
     budget: BudgetAnswer | None
     """`null` for a job without a budget."""
     reuse: ReuseAnswer | None
-    """`null` for a job that does not ask for it."""
+    """`null` for a job without it."""
     batches: BatchProgress | None
-    """`null` for a job whose calls are direct."""
+    """`null` for a job without batches."""
 
 
 JobEvent: TypeAlias = Literal["job.completed", "job.failed", "job.cancelled", "job.paused"]
-"""What may happen to a job that somebody may want to be told of."""
+"""What a webhook can report about a job."""
 
 
 class PersonaIn(TypedDict):
-    """A persona written out in the job."""
+    """A persona defined in the job."""
 
     id: str
     """Unique in the job."""
     description: str
-    """The words put in place of `{persona}` in the instructions."""
+    """The words that replace `{persona}` in the instructions."""
     traits: NotRequired[Mapping[str, str]]
-    """Level by dimension. Atomic tasks measure each; each becomes a cell of its own."""
+    """Level by dimension. Atomic tasks measure each in a cell of its own."""
 
 
 class TaskIn(TypedDict):
@@ -1759,32 +1759,32 @@ class TaskIn(TypedDict):
     atomic: NotRequired[bool | None]
     """Also judge every sentence of the answers for its consistency with the persona."""
     questions: NotRequired[int | None]
-    """Questions for each persona; 10, as in the paper, unless given."""
+    """Questions per persona; default: 10, as in the paper."""
     questions_per_environment: NotRequired[bool | None]
-    """Make that many questions for each of a persona's environments."""
+    """Write this many questions for each of a persona's environments."""
     runs: NotRequired[int | None]
-    """How often each question is answered; once unless given."""
+    """How often each question is answered; default: once."""
 
 
 class ModelIn(TypedDict):
-    """A model with its parameters. What is left out is the paper's for judges and PersonaGym, else the provider's default."""
+    """A model with its parameters. Omitted parameters are the papers' for judges and PersonaGym, otherwise the provider's defaults."""
 
     model: str
     """`connection/name`."""
     label: NotRequired[str | None]
-    """How results name it; `model` unless given."""
+    """The name in results; default: `model`."""
     family: NotRequired[str | None]
-    """A model name that says of which family it is, where its own does not, such as that of an Azure deployment: the parameters that the family refuses are not sent."""
+    """A model name that tells its family if its own name does not, as for an Azure deployment: parameters that the family refuses are not sent."""
     temperature: NotRequired[float | None]
-    """`null`: is not sent."""
+    """`null`: not sent."""
     top_p: NotRequired[float | None]
-    """`null`: is not sent."""
+    """`null`: not sent."""
     max_tokens: NotRequired[int | None]
     seed: NotRequired[int | None]
     """Run n of a cell is sent seed + n, so that runs differ."""
     stop: NotRequired[Sequence[str]]
     extra: NotRequired[Mapping[str, Any]]
-    """Further fields of the provider's request body that only say how the model samples or reasons, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it."""
+    """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
 
 
 class ResponseIn(TypedDict):
@@ -1795,28 +1795,28 @@ class ResponseIn(TypedDict):
     task: str
     """One of the job's tasks."""
     text: str
-    """The response, as it was written. Thoughts in tags at its beginning are kept apart and not judged."""
+    """The response as written. Thoughts in tags at the beginning are separated and not judged."""
     item: NotRequired[str | None]
-    """Which item it answers; needed where a cell has several."""
+    """The item it answers; required if a cell has several."""
     run: NotRequired[int | None]
-    """Which repetition; in the given order if left out."""
+    """The repetition; default: in the given order."""
     instruction: NotRequired[int | None]
-    """Number, from 0, of the persona instruction under which it was written."""
+    """Number of its persona instruction, from 0."""
     model: NotRequired[str]
-    """Who wrote it, as results shall name it."""
+    """The model's name for the results."""
 
 
 class JudgingCheckIn(TypedDict):
-    """The sample that is judged sentence by sentence as well, drawn by the job's seed. It can't be left out."""
+    """The sample that is also judged one sentence per call, drawn with the job's seed. Required."""
 
     share: NotRequired[float]
     """Share of the responses."""
     minimum: NotRequired[int]
-    """At least so many responses, or all where there are fewer."""
+    """Minimum number of responses, or all if there are fewer."""
 
 
 class OrderCheckIn(TypedDict):
-    """The sentences that each judge judges three times more, drawn by the job's seed; none of it counts in a metric."""
+    """The sentences that each judge judges three more times, drawn with the job's seed; none of these verdicts counts in a metric."""
 
     share: float
     """Share of the sentences."""
@@ -1826,90 +1826,90 @@ class JudgingIn(TypedDict):
     """How sentences are judged."""
 
     sentences_per_call: NotRequired[int]
-    """Sentences of a response that a judge is asked about in one call, at most. 1 is the papers' way; with more, with a prompt of this project's own, `judging_check` in the results says how far the verdicts differ."""
+    """Maximum number of a response's sentences per judging call. 1 is the papers' way; larger groups use this project's own prompt, and `judging_check` in the results shows how much verdicts differ."""
     check: NotRequired[JudgingCheckIn | None]
-    """Of a job with several sentences a call: what is judged one by one as well."""
+    """With several sentences per call: the sample that is also judged one per call."""
     order_check: NotRequired[OrderCheckIn | None]
-    """Sentences that are judged again with the options reversed, with their numbers shuffled, and once more as they are: `order_check` in the results says how far a judge depends on the order."""
+    """Sentences that are judged again with the options reversed, with their numbers shuffled, and unchanged: `order_check` in the results shows how much a judge depends on the order."""
 
 
 class VersionsIn(TypedDict):
-    """Versions of the rules by which texts are read, for a job that is to be compared with an older one."""
+    """Versions of the rules for reading texts, for a job to be compared with an older one."""
 
     segmenter: NotRequired[str | None]
-    """What splits texts into sentences."""
+    """Splits texts into sentences."""
     refusals: NotRequired[str | None]
-    """What tells refusals from responses."""
+    """Detects refusals."""
     injections: NotRequired[str | None]
-    """What recognises texts that address the judge."""
+    """Detects prompt injections."""
 
 
 class ReuseIn(TypedDict):
-    """Which calls are not made where an equal request has been answered already; by default all are made."""
+    """Which calls are skipped if an identical request has already been answered; default: none."""
 
     judging: NotRequired[Literal["off", "in_job", "across_jobs"]]
-    """For judges at temperature 0: `in_job` makes the job's identical calls once, `across_jobs` also uses, and leaves behind, replies to and from your other jobs."""
+    """For judges at temperature 0: `in_job` makes identical calls of the job once; `across_jobs` also shares replies with your other jobs."""
     generation: NotRequired[Literal["off", "across_jobs"]]
-    """For the models under test: a text is only used for the same repetition of the same item, so that an equal job gets the same texts and no job gets one twice."""
+    """For the evaluated models: a text is reused only for the same repetition of the same item, so that an identical job gets the same texts and no job gets one twice."""
 
 
 class JobIn(TypedDict):
-    """A job: personas × tasks × models, each repeated under every instruction; or existing texts to be judged."""
+    """A job: personas × tasks × models, each repeated under every instruction; or existing texts to judge."""
 
     name: NotRequired[str | None]
-    """For people."""
+    """A name, for people."""
     personas: Sequence[str | PersonaIn]
     """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out."""
     tasks: Sequence[str | TaskIn]
     """Task ids (`GET /v1/tasks`), or tasks with options."""
     judges: NotRequired[Sequence[str | ModelIn]]
-    """Judges; each judges every sentence, and grades every PersonaGym answer, alone. Temperature 0 unless given. If none is named, those of the operator's configuration; two simulated ones where only the simulator is configured."""
+    """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
     models: NotRequired[Sequence[str | ModelIn]]
-    """Models under test."""
+    """Models to evaluate."""
     responses: NotRequired[Sequence[ResponseIn] | None]
-    """Texts that already exist, instead of `models`."""
+    """Existing texts to judge, instead of `models`."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]
-    """Persona instructions of the atomic tasks: all six of the paper, or some by number (from 0, as `GET /v1/personas` lists them), or texts."""
+    """Persona instructions for the atomic tasks: all six of the paper, some by number (from 0, as `GET /v1/personas` lists them), or texts."""
     iterations: NotRequired[int]
     """Repetitions under each instruction."""
     seed: NotRequired[int]
-    """Seed of everything random on the service's side."""
+    """Random seed for everything that the service draws."""
     reasoner: NotRequired[str | ModelIn | None]
-    """Selects environments and makes up questions and exemplars; PersonaGym's tasks need one. Temperature and top_p 0.9 unless given."""
+    """Selects environments and writes questions and exemplars; required by PersonaGym's tasks. Default temperature and top_p: 0.9."""
     questions: NotRequired[str | Mapping[str, Mapping[str, Sequence[str]]] | None]
-    """Questions that exist already: a question set's id, or questions by task by persona (id, description, or the name of its published file). What is missing is made up."""
+    """Existing questions: a question set's id, or questions by task by persona (id, description, or the name of its published file). Missing ones are written by the reasoner."""
     environments: NotRequired[Sequence[str] | Mapping[str, Sequence[str]] | None]
-    """Environments, for all personas or by persona id, instead of selecting them."""
+    """Environments, for all personas or by persona id; none are selected then."""
     environment_pool: NotRequired[Sequence[str] | None]
     """Environments to select from, instead of the built-in 150."""
     gym_instruction: NotRequired[str | None]
     """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
     thresholds: NotRequired[Sequence[str]]
-    """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
+    """Thresholds that `GET /v1/jobs/{id}/gate` checks by default."""
     minimum_coverage: NotRequired[float]
-    """The gate is inconclusive about a figure of a smaller share of what was planned."""
+    """Below this coverage, the gate finds a value inconclusive."""
     control: NotRequired[bool]
-    """Also ask each model without a persona, the items of the atomic tasks once for all personas and PersonaGym's questions of each, and report in `control` how far its figures with a persona lie above those without."""
+    """Also ask each model without a persona (the atomic tasks' items once for all personas, PersonaGym's questions of each persona), and report in `control` how much higher values are with a persona."""
     protocol: NotRequired[Literal["paper", "hardened"]]
-    """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
+    """`paper`: the papers' prompts and definitions. `hardened`: judges are also told which part of the prompt is the judged text, and prove with a key word that they follow our prompt and not the text's instructions."""
     budget: NotRequired[BudgetIn | None]
-    """What it may spend; used up, the job pauses with `status_reason: budget_exhausted`."""
+    """Spending limits; once used up, the job pauses with `status_reason: budget_exhausted`."""
     confirm_calls: NotRequired[int | None]
-    """How many calls you expect: a job that is planned with more is refused. Large jobs need it; the plan's `confirm_calls` says so, and what to give."""
+    """The number of calls you expect; a job that needs more is refused. Required for large jobs: the plan's `confirm_calls` tells the number."""
     priority: NotRequired[Literal["low", "normal", "high"]]
-    """Where its calls wait beside those of your other jobs: each step has four times the turns."""
+    """Priority among your own jobs; each step up gets four times as many turns."""
     judging: NotRequired[JudgingIn]
-    """How sentences are judged: one by one, unless given."""
+    """How sentences are judged; default: one per call."""
     versions: NotRequired[VersionsIn | None]
-    """Rules of earlier versions, as `GET /v1/tasks` lists them; those not named are the latest. A job keeps its versions, whatever a later release brings."""
+    """Earlier versions of rules, as listed by `GET /v1/tasks`; default: the latest. A job keeps its versions after later releases."""
     reuse: NotRequired[ReuseIn | None]
-    """Whether replies are used again; what that spared is told in `reuse`."""
+    """Whether replies are reused; `reuse` reports the savings."""
     execution: NotRequired[Literal["direct", "batch"]]
-    """`batch` sends the calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparations are called directly all the same."""
+    """`batch` sends calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparation is always called directly."""
     metadata: NotRequired[Mapping[str, str]]
-    """Labels of your own; jobs can be listed by them."""
+    """Your own labels, by which jobs can be listed."""
 
 
 class JobList(TypedDict):
@@ -1921,11 +1921,11 @@ class JobList(TypedDict):
 
 
 class JudgeResult(TypedDict):
-    """What one judge did in the whole job."""
+    """One judge's verdicts in the whole job."""
 
     judge: str
     simulated: bool
-    """Whether it was a simulated one."""
+    """Whether the judge is simulated."""
     units: UnitCounts
 
 
@@ -1935,19 +1935,19 @@ class ResponseUsage(TypedDict):
     input_tokens: int
     output_tokens: int
     reasoning_tokens: int | None
-    """Those of the output that are thoughts; `null` where the provider does not say."""
+    """Output tokens that are thoughts; `null` if the provider does not report them."""
 
 
 VerdictStatus: TypeAlias = Literal["scored", "not_applicable", "refused", "unparsed", "filtered", "failed"]
-"""What became of one judgement; only `scored` carries a number."""
+"""The status of one judgement; only `scored` has a number."""
 
 
 ReplyOrigin: TypeAlias = Literal["same_job", "other_job"]
-"""Where a reply that was used again comes from."""
+"""Where a reused reply comes from."""
 
 
 Suspicion: TypeAlias = Literal["text", "reply", "both"]
-"""What makes a verdict doubtful."""
+"""Why a verdict is uncertain."""
 
 
 class UnitVerdict(TypedDict):
@@ -1959,21 +1959,21 @@ class UnitVerdict(TypedDict):
     """`filtered`: refused by the content filter of the judge's provider, not by the judge."""
     score: int | None
     raw: str | None
-    """The judge's reply; `null` where it was not asked or never answered. Untrusted text."""
+    """The judge's reply; `null` if it was not asked or did not answer. Untrusted text."""
     error: str | None
-    """Why there is no reply; `null` where there is one. Untrusted text."""
+    """Why there is no reply; `null` if there is one. Untrusted text."""
     in_character: bool | None
     """Whether the score lies in the persona's level; `null` without a score or a persona."""
     group_size: int
-    """Sentences that the judge was asked about in the same call; 1 where alone."""
+    """Number of sentences in the same judging call."""
     reused: ReplyOrigin | None
-    """Which job's reply it is, if no call was made for it."""
+    """Where the reply was reused from, if no call was made."""
     suspicion: Suspicion | None
-    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
+    """Why it is uncertain: `text` (contains a prompt injection), `reply` (under `hardened`: lacks the key word) or `both`."""
     finish_reason: FinishReason | None
-    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
+    """Why the judge's reply ended; `null` without a reply, or if not recorded."""
     thoughts: str | None
-    """What the judge thought before; nothing of it is scored. Untrusted text."""
+    """The judge's thoughts before its reply, which are not scored. Untrusted text."""
 
 
 class JudgedUnit(TypedDict):
@@ -1985,7 +1985,7 @@ class JudgedUnit(TypedDict):
     text: str
     """The sentence as the judge read it. Untrusted text."""
     verdicts: list[UnitVerdict]
-    """Ordered by dimension and judge; not all may be there yet."""
+    """Ordered by dimension and judge; possibly incomplete while the job runs."""
 
 
 class ResponseGrade(TypedDict):
@@ -1999,124 +1999,124 @@ class ResponseGrade(TypedDict):
     justification: str | None
     """The judge's reasons; `null` without a reply. Untrusted text."""
     raw: str | None
-    """The judge's reply; `null` where it was not asked or never answered. Untrusted text."""
+    """The judge's reply; `null` if it was not asked or did not answer. Untrusted text."""
     error: str | None
     """Why there is no reply. Untrusted text."""
     reused: ReplyOrigin | None
-    """Which job's reply it is, if no call was made for it."""
+    """Where the reply was reused from, if no call was made."""
     suspicion: Suspicion | None
-    """What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key word) or `both`."""
+    """Why it is uncertain: `text` (contains a prompt injection), `reply` (under `hardened`: lacks the key word) or `both`."""
     finish_reason: FinishReason | None
-    """Why the judge's reply ended; `null` where there is none, or if that was not kept."""
+    """Why the judge's reply ended; `null` without a reply, or if not recorded."""
     thoughts: str | None
-    """What the judge thought before; nothing of it is scored. Untrusted text."""
+    """The judge's thoughts before its reply, which are not scored. Untrusted text."""
 
 
 class JudgedResponse(TypedDict):
     """A response with its sentences and their verdicts."""
 
     id: str
-    """Stable over retries."""
+    """The same after retries."""
     model: str
     persona: str
-    """Its id; in the control arm empty, or of PersonaGym whose question it is."""
+    """The persona's id; in the control arm, empty, or for PersonaGym the persona whose question it is."""
     levels: dict[str, str]
-    """The persona's, by dimension on which this response is judged."""
+    """The persona's levels, by dimension on which this response is judged."""
     task: str
     item: AskedItem
     run: int
     """Repetition, from 0."""
     instruction: int | None
-    """Number of the persona instruction, from 0, in the order of the manifest; `null` if unknown."""
+    """Number of the persona instruction, from 0, as in the manifest; `null` if unknown."""
     iteration: int | None
     """Repetition under that instruction, from 0; `null` if unknown."""
     status: Literal["answered", "refused", "filtered", "no_answer", "failed"]
-    """`filtered`: refused or stopped by the provider's content filter. `no_answer`: nothing but thoughts, or stopped for a reason that ends no answer. Only what is `answered` is judged."""
+    """`filtered`: refused or stopped by the provider's content filter. `no_answer`: only thoughts, or ended early for an unknown reason. Only `answered` responses are judged."""
     text: str | None
-    """`null` where the call failed. Untrusted text."""
+    """`null` if the call failed. Untrusted text."""
     refusal: bool
     """Whether `status` is `refused`."""
     error: str | None
-    """Why there is no text, or none to be judged."""
+    """Why there is no text, or none to judge."""
     finish_reason: FinishReason | None
     """Why the model stopped; `null` for existing texts."""
     usage: ResponseUsage | None
     thoughts: str | None
-    """What the model thought before it wrote the text, which is not judged; empty where its provider keeps that to itself, `null` where it did not think. Untrusted text."""
+    """The model's thoughts before the text, which are not judged; empty if the provider hides them, `null` if the model did not think. Untrusted text."""
     units: list[JudgedUnit]
     question: str | None
-    """What a PersonaGym task asked; `null` for other tasks."""
+    """The question of a PersonaGym task; `null` for other tasks."""
     grades: list[ResponseGrade]
-    """Grades of a PersonaGym response, ordered by judge; not all may be there yet."""
+    """Grades of a PersonaGym response, ordered by judge; possibly incomplete while the job runs."""
     score: float | None
-    """The mean over the judges that gave a score."""
+    """Mean over the judges that gave a score."""
     reused: ReplyOrigin | None
-    """Which job's text it is, if no call was made for it."""
+    """Where the text was reused from, if no call was made."""
     persona_description: str
-    """The persona's. Untrusted text."""
+    """The persona's description. Untrusted text."""
     persona_traits: list[str]
     """All of the persona's traits in words, such as `high in extraversion`."""
 
 
 class JudgesDistances(TypedDict):
-    """What one judge's scores say of the runs."""
+    """Distances between runs by one judge's scores."""
 
     judge: str
     distances: list[list[float | None]]
-    """Run by run, in the order of `runs`; `null` where one of the two has no scored sentence."""
+    """Each run with each other, in the order of `runs`; `null` if either has no scored sentence."""
 
 
 class JudgingAgreement(TypedDict):
-    """How far one judge's verdicts agree, over all tasks (`task` is `null`) or in one; each n counts sentences."""
+    """How well one judge's grouped and single verdicts agree, over all tasks (`task` is `null`) or in one; n counts sentences."""
 
     judge: str
     task: str | None
     scale: dict[str, int]
-    """`minimum` and `maximum`; dimensions with another have a row of their own."""
+    """`minimum` and `maximum`; each scale has its own row."""
     sentences: int
     """Judged both ways."""
     responses: int
     left_out: int
-    """Without a readable verdict alone; in none of the figures."""
+    """Sentences whose single verdict could not be parsed; excluded from all values."""
     suspicious: NotRequired[int | None]
-    """Whose grouped verdict has a `suspicion`; in all of the figures. Missing in results from before it was counted."""
+    """Sentences whose grouped verdict has a `suspicion`; included in all values. Missing in older results."""
     exact_agreement: Metric
     mean_absolute_difference: Metric
     mean_difference: Metric
     """Grouped minus alone, in points of the scale."""
     quadratic_kappa: Metric
     acc_grouped: Metric
-    """Share of the sentences scored in a group that are in character."""
+    """Share of sentences in character when judged in groups."""
     acc_alone: Metric
     acc_difference: Metric
 
 
 class JudgingCheck(TypedDict):
-    """A sample's verdicts on several sentences a call beside those on one. Its verdicts alone are in no other figure."""
+    """For a sample, verdicts on several sentences per call beside verdicts on one per call. The latter are used in no other value."""
 
     sentences_per_call: int
     sample: dict[str, float]
     """`share` and `minimum` as asked for, the `responses` drawn, and how many they were `drawn_from`."""
     responses: int
-    """With sentences judged both ways; refusals have none."""
+    """Responses with sentences judged both ways; refusals have none."""
     sentences: int
     asked_alone: dict[str, int]
-    """Sentences whose part of a reply about several could not be used, by what became of it."""
+    """Sentences judged alone because their part of a group's reply was unusable, by status."""
     agreement: list[JudgingAgreement]
 
 
 class KeptAnnotations(TypedDict):
-    """What became of annotations that were sent."""
+    """The outcome of adding annotations."""
 
     created: int
     changed: int
-    """Those that replaced another answer of the same annotator."""
+    """Those that replaced an earlier answer by the same annotator."""
     unchanged: int
-    """Those that were there already."""
+    """Those that were already stored."""
 
 
 class KeptLimits(TypedDict):
-    """How fast a model may be called; `null` for no limit."""
+    """Rate limits of a model; `null` for none."""
 
     requests_per_minute: NotRequired[float | None]
     tokens_per_minute: NotRequired[float | None]
@@ -2124,7 +2124,7 @@ class KeptLimits(TypedDict):
 
 
 class KeptConnectionLimits(TypedDict):
-    """Limits for each model by itself, and those of single models."""
+    """Limits for each model separately, and for single models."""
 
     requests_per_minute: NotRequired[float | None]
     tokens_per_minute: NotRequired[float | None]
@@ -2139,7 +2139,7 @@ class KeptPrices(TypedDict):
     output: float
     cached_input: float | None
     batch_share: float
-    """What a call in a batch costs, as a share of these."""
+    """The price of a batch call as a share of these prices."""
 
 
 class KeptConnection(TypedDict):
@@ -2148,22 +2148,22 @@ class KeptConnection(TypedDict):
     name: str
     object: Literal["connection"]
     version: str
-    """Another one after each change of URL, limits or prices. Jobs keep the one with which they were submitted."""
+    """Changes with URL, limits or prices. A job keeps the version it was submitted with."""
     kind: Literal["openai", "anthropic", "completions"]
     base_url: str
     key_set: bool
     key_hint: str | None
-    """The key's last four characters; `null` without a key, or with one of less than 20 characters."""
+    """The key's last four characters; `null` without a key, or if it is shorter than 20 characters."""
     limits: KeptConnectionLimits
     prices: dict[str, KeptPrices]
     models: list[str] | None
     """`null` for all."""
     batches: bool
     families: dict[str, str]
-    """By model: the name by which the model table knows its family."""
+    """By model: a name from which the model table knows its family."""
     description: str | None
     created_at: str
-    """Of this version."""
+    """When this version was created."""
     updated_at: str
 
 
@@ -2174,48 +2174,48 @@ class KeptConnectionList(TypedDict):
 
 
 class Labelled(TypedDict):
-    """How far an annotator has come."""
+    """An annotator's progress."""
 
     annotator: str
     answered: int
 
 
 LabellingKind: TypeAlias = Literal["sentences", "responses", "pairs"]
-"""What people are shown."""
+"""What people label."""
 
 
 class Stratum(TypedDict):
-    """What was drawn of the sentences, or pairs, that the judges gave the same; of responses of one model and task."""
+    """What was drawn from the sentences (or pairs) with the same judges' score, or from the responses of one model and task."""
 
     task: str
     model: NotRequired[str | None]
-    """Of responses."""
+    """Only for responses."""
     scores: list[int]
-    """The judges' mean score, rounded: one, of a pair two, of responses none."""
+    """The judges' mean score, rounded: one for sentences, two for pairs, none for responses."""
     drawn: int
     available: int
-    """Sentences or responses; of a pair those with the first score times the others."""
+    """Number to draw from; for pairs, the number with the first score × the number with the second."""
     spread: NotRequired[float | None]
-    """Of a Neyman round: the standard deviation of how far people and judges are apart in ACC_atom, by earlier labels."""
+    """For a Neyman round: the standard deviation of the difference of people and judges in ACC_atom, by earlier labels."""
 
 
 class LabellingRound(TypedDict):
-    """A sample that people are shown: the same for everybody, in a different order for each."""
+    """A sample for people to label: the same for everyone, each in a different order."""
 
     id: str
     object: Literal["labelling_round"]
     job: str
     kind: Literal["sentences", "responses", "pairs"]
     dimension: str | None
-    """`null` of responses."""
+    """`null` for responses."""
     size: int
-    """How many were asked for."""
+    """Number requested."""
     seed: int
     allocation: Literal["even", "neyman"]
     answers_each: int | None
-    """How many people answer each; `null`: everybody answers all."""
+    """Number of people who answer each; `null`: everyone answers all."""
     n: int
-    """How many there are."""
+    """Number drawn."""
     strata: list[Stratum]
     annotators: list[Labelled]
     created_at: str
@@ -2226,22 +2226,22 @@ class LabellingRoundIn(TypedDict):
     """A sample of a job's sentences, whole responses or pairs of sentences, for people to label."""
 
     job: str
-    """A job that is over."""
+    """A finished job."""
     kind: LabellingKind
-    """`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end; whole `responses` to PersonaGym tasks are graded by the rubric that judges grade by."""
+    """`sentences` are scored; in `pairs`, the sentence closer to the scale's upper end is chosen; whole `responses` to PersonaGym tasks are graded by the judges' rubric."""
     dimension: NotRequired[str | None]
-    """On which; may be left out where the job has only one. Not of `responses`."""
+    """Required if the job has several; not for `responses`."""
     size: NotRequired[int]
-    """How many; fewer if there are not so many."""
+    """Number to draw; fewer if there are fewer."""
     seed: NotRequired[int]
     allocation: NotRequired[Allocation]
-    """`even`: as many of each score; `neyman`: sentences that no round has drawn, more where by earlier labels people and judges differ more, so that calibrated figures have the narrowest intervals."""
+    """`even`: equally many of each score; `neyman`: sentences not drawn before, more where earlier labels of people and judges differ more, so that calibrated values have the narrowest intervals."""
     answers_each: NotRequired[int | None]
-    """How many people answer each; what so many have answered is not shown to others. `null`: everybody answers all."""
+    """Number of people who answer each; then it is no longer shown to others. `null`: everyone answers all."""
 
 
 class LengthEffect(TypedDict):
-    """How a metric goes with the length of responses over cells (atomic paper, section 6)."""
+    """The correlation of a metric with response length over cells (atomic paper, section 6)."""
 
     task: str | None
     """`null` for all tasks together."""
@@ -2249,28 +2249,28 @@ class LengthEffect(TypedDict):
     units: Metric
     """Pearson's r with the mean number of sentences in a cell's responses."""
     scored_units: Metric
-    """The same with those that have a score."""
+    """The same with scored sentences."""
 
 
 class RefusedParameter(TypedDict):
-    """A parameter that the provider refused and that the model table does not know to be refused."""
+    """A parameter that the provider refused although the model table lists it as accepted."""
 
     parameter: str
     said: str
-    """The provider's words."""
+    """The provider's message."""
 
 
 class ModelEnds(TypedDict):
-    """When a model ends."""
+    """When a model is retired."""
 
     day: str
-    """The day from which on it is not answered."""
+    """The first day on which it no longer answers."""
     source: str
     certainty: Literal["vendor", "secondary", "inferred"]
 
 
 class NotSent(TypedDict):
-    """A parameter that is asked for and not sent."""
+    """A requested parameter that is not sent."""
 
     parameter: str
     """A field of `extra` as `extra.<name>`."""
@@ -2279,19 +2279,19 @@ class NotSent(TypedDict):
 
 
 class SentParameters(TypedDict):
-    """What a job would send of the model's parameters."""
+    """Which of the model's parameters a job would send."""
 
     family: str | None
-    """Its family in the model table; `null` where it knows none."""
+    """The family in the model table; `null` if unknown."""
     sent: dict[str, Any]
     """Fields of the request's body."""
     not_sent: list[NotSent]
     without_effect: list[str]
-    """Parameters that the model takes and ignores."""
+    """Parameters that the model accepts but ignores."""
 
 
 class ModelCheck(TypedDict):
-    """What a check of a model found."""
+    """The findings of a model check."""
 
     object: Literal["model_check"]
     model: str
@@ -2300,12 +2300,12 @@ class ModelCheck(TypedDict):
     base_url: str
     simulated: bool
     works: bool | None
-    """Whether it answered with a text; `null` where it was not called."""
+    """Whether it answered with a text; `null` if it was not called."""
     calls: int
     latency_ms: float | None
     """Of the last call."""
     usd: float | None
-    """What the answered call cost, where that is known."""
+    """Cost of the answered call, if known."""
     reply: CheckedReply | None
     limits: CheckedLimits | None
     error: CheckError | None
@@ -2313,27 +2313,27 @@ class ModelCheck(TypedDict):
     price: CheckedPrice
     ends: ModelEnds | None
     model_table: str | None
-    """Version of the data on what families of models take."""
+    """Version of the table of model families and their parameters."""
     parameters: SentParameters
     findings: list[Finding]
-    """All of it in sentences."""
+    """All findings as sentences."""
 
 
 class ModelsIn(TypedDict):
-    """Several models, each to be compared with each other one."""
+    """Several models to compare pairwise."""
 
     models: Sequence[SideIn]
     """A job without `model` stands for all of its models; 2 to 20 in all."""
 
 
 class NewApiKey(TypedDict):
-    """A key that was just made or rotated."""
+    """A new key."""
 
     id: str
     object: Literal["api_key"]
     name: str
     prefix: str
-    """How the key begins, which is no secret."""
+    """The key's first characters, which are not secret."""
     scopes: list[Literal["read", "submit", "admin"]]
     status: Literal["live", "expired", "revoked"]
     former: FormerKey | None
@@ -2345,11 +2345,11 @@ class NewApiKey(TypedDict):
     last_used_at: str | None
     """To the minute."""
     key: str
-    """Shown now and never again."""
+    """Shown only once."""
 
 
 class NewWebhook(TypedDict):
-    """A webhook with a secret that was just made."""
+    """A webhook with a new secret."""
 
     id: str
     object: Literal["webhook"]
@@ -2358,7 +2358,7 @@ class NewWebhook(TypedDict):
     events: list[str]
     enabled: bool
     disabled_reason: Literal["by_user", "gone"] | None
-    """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
+    """`gone`: the receiver answered 410. `enabled: true` enables it again."""
     former_secret_until: str | None
     """Until then, messages are also signed with the previous secret; `null` if none was replaced."""
     created_at: str
@@ -2368,49 +2368,49 @@ class NewWebhook(TypedDict):
 
 
 Order: TypeAlias = Literal["repeated", "reversed", "shuffled"]
-"""How the options stand when a sentence is judged again."""
+"""The order of the options when a sentence is judged again."""
 
 
 class OrderAgreement(TypedDict):
-    """How far one judge's verdicts in one order agree with those that count, over all dimensions (`null`) or on one."""
+    """How well one judge's verdicts in one order agree with the verdicts used, over all dimensions (`null`) or on one."""
 
     judge: str
     order: Order
     """Of the options: `repeated` as they were, which shows the judge's own noise; `reversed` from the highest score to the lowest; `shuffled` with each number before other words."""
     dimension: str | None
     scale: dict[str, int]
-    """`minimum` and `maximum`; dimensions with another have a row of their own."""
+    """`minimum` and `maximum`; each scale has its own row."""
     sentences: int
     """Judged both ways."""
     responses: int
     left_out: int
-    """Without a readable verdict in this order; in none of the figures."""
+    """Sentences whose verdict in this order could not be parsed; excluded from all values."""
     exact_agreement: Metric
     """Share of the sentences with the same verdict."""
     mean_absolute_difference: Metric
     mean_difference: Metric
-    """As asked minus in this order, in points of the scale: the effect of the order on MEAN."""
+    """Verdicts used − verdicts in this order, in points of the scale: the order's effect on MEAN."""
     quadratic_kappa: Metric
     acc_as_asked: Metric
-    """Share of the sentences scored as asked that are in character."""
+    """Share of sentences in character by the verdicts used."""
     acc_in_order: Metric
     acc_difference: Metric
-    """As asked minus in this order: the effect of the order on ACC_atom."""
+    """Verdicts used − verdicts in this order: the order's effect on ACC_atom."""
 
 
 class OrderCheckResult(TypedDict):
-    """A sample's verdicts with the options in other orders beside those that count. They are in no other figure."""
+    """For a sample, verdicts with the options in other orders beside the verdicts used. The former are in no other value."""
 
     share: float
-    """Of the sentences, as asked for."""
+    """Share of the sentences, as requested."""
     responses: int
-    """With sentences judged again; refusals have none."""
+    """Responses with sentences judged again; refusals have none."""
     agreement: list[OrderAgreement]
     """By judge, order and dimension. Intervals are over responses."""
 
 
 class PairAgreement(TypedDict):
-    """How far two judges agree; each n counts the sentences that both scored."""
+    """How well two judges agree; n counts the sentences that both scored."""
 
     judges: list[str]
     left_out: int
@@ -2418,18 +2418,18 @@ class PairAgreement(TypedDict):
     quadratic_kappa: Metric
     """Cohen's κ with quadratic weights, −1 to 1; 0 is chance, 1 perfect."""
     exact_agreement: Metric
-    """Share of sentences to which both gave the same score."""
+    """Share of sentences with the same score."""
     mean_absolute_difference: Metric
     """In points of the scale; 0 is perfect."""
 
 
 class Trait(TypedDict):
-    """A persona's stand on one dimension."""
+    """A persona's level on one dimension."""
 
     dimension: str
     level: str
     words: str
-    """For people."""
+    """The level in words."""
 
 
 class PersonaAnswer(TypedDict):
@@ -2443,10 +2443,10 @@ class PersonaAnswer(TypedDict):
 
 
 class PersonaGenerationResult(TypedDict):
-    """What came of a job that makes up personas."""
+    """The outcome of a job that generates personas."""
 
     id: str | None
-    """The set; `null` while there is none."""
+    """The set's id; `null` until it exists."""
     wanted: int
     found: int
     asks: int
@@ -2475,10 +2475,10 @@ class PersonaList(TypedDict):
 
 
 class PersonaScoreCorrected(TypedDict):
-    """What missing grades can do to PersonaScore. Not in the paper."""
+    """How missing grades could affect the PersonaScore. Not in the paper."""
 
     persona_score_bounds: list[float] | None
-    """If all missing grades were the lowest, and if all were the highest; `null` where none is planned."""
+    """PersonaScore if all missing grades were the lowest, and if all were the highest; `null` if none is planned."""
 
 
 class TaskTotal(TypedDict):
@@ -2488,27 +2488,27 @@ class TaskTotal(TypedDict):
     n: int
     reason: NotRequired[str | None]
     ci95: NotRequired[list[float] | None]
-    """95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like these, these wordings."""
+    """95 % confidence interval. Cell: over repeated runs with these wordings. Total: over personas like these, with these wordings."""
     ci95_reason: NotRequired[str | None]
     """Why there is no interval."""
     ci95_runs: NotRequired[list[float] | None]
-    """Of a total: these personas, these wordings, their runs repeated."""
+    """Total: 95 % interval over repeated runs, for these personas and wordings."""
     ci95_runs_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_wordings: NotRequired[list[float] | None]
-    """These personas, wordings like these."""
+    """95 % interval over wordings like these, for these personas."""
     ci95_wordings_reason: NotRequired[str | None]
     """Why there is no such interval."""
     ci95_both: NotRequired[list[float] | None]
-    """Of a total: personas like these, wordings like these."""
+    """Total: 95 % interval over personas and wordings like these."""
     ci95_both_reason: NotRequired[str | None]
     """Why there is no such interval."""
     left_out: NotRequired[int | None]
-    """In totals: cells, or personas, that lack the metric."""
+    """In totals: cells (or personas) without the metric."""
     sd: float | None
     """Denominator n − 1; `null` for fewer than two personas."""
     coverage: NotRequired[Coverage | None]
-    """Missing in results from before."""
+    """Missing in older results."""
 
 
 class PersonaScoreTotal(TypedDict):
@@ -2518,15 +2518,15 @@ class PersonaScoreTotal(TypedDict):
     persona_score: Spread
     tasks: dict[str, TaskTotal]
     refusal_rate: Metric
-    """Refusals among answers and refusals, as in Figure 4."""
+    """Refusals ÷ (answers + refusals), as in Figure 4."""
     responses: GymResponses
     grades: UnitCounts
     coverage: NotRequired[Coverage | None]
-    """Of the planned grades. Missing in results from before."""
+    """Coverage of the planned grades. Missing in older results."""
     corrected: NotRequired[PersonaScoreCorrected | None]
-    """Missing in results from before."""
+    """Missing in older results."""
     matched: NotRequired[Metric | None]
-    """PersonaScore over the personas of which every model has one; `null` where these are all."""
+    """PersonaScore over the personas for which every model has one; `null` if these are all."""
 
 
 class SetMember(TypedDict):
@@ -2546,7 +2546,7 @@ class PersonaSet(TypedDict):
     name: str | None
     built_in: bool
     diversity: Diversity | None
-    """`null` for personas that were brought along."""
+    """`null` unless the personas were generated."""
     personas: list[SetMember]
 
 
@@ -2569,7 +2569,7 @@ class PersonaSetList(TypedDict):
 
 
 class PlanStage(TypedDict):
-    """What a stage is expected to take on one model."""
+    """A stage's expected calls and cost on one model."""
 
     stage: str
     model: str
@@ -2584,13 +2584,13 @@ class PlanCost(TypedDict):
     """The expected cost in US dollars."""
 
     usd_low: float | None
-    """`null` where no price is known."""
+    """`null` if no price is known."""
     usd_high: float | None
     unpriced_models: list[str]
 
 
 class PlanControl(TypedDict):
-    """What the control arm adds to a job; the plan's other figures include it."""
+    """What the control arm adds to a job; included in the plan's other figures."""
 
     responses: int
     calls: int
@@ -2598,21 +2598,21 @@ class PlanControl(TypedDict):
 
 
 class PlanParameters(TypedDict):
-    """What of a model's parameters is sent in one role."""
+    """Which of a model's parameters are sent in one role."""
 
     role: Literal["model", "persona_agent", "judge", "reasoner"]
     model: str
     family: str | None
-    """Its family in the model table; `null` where it knows none."""
+    """The family in the model table; `null` if unknown."""
     sent: dict[str, Any]
     """Fields of the request's body."""
     not_sent: list[NotSent]
     without_effect: list[str]
-    """Parameters that the model takes and ignores."""
+    """Parameters that the model accepts but ignores."""
 
 
 class Plan(TypedDict):
-    """What a job would take."""
+    """A job's estimated calls and cost."""
 
     object: Literal["plan"]
     cells: int
@@ -2624,9 +2624,9 @@ class Plan(TypedDict):
     responses: int
     calls: int
     confirm_calls: int | None
-    """What the job has to give as `confirm_calls` because of its size; `null` where it needs nothing."""
+    """The `confirm_calls` that a job of this size requires; `null` if none."""
     estimated: bool
-    """Whether judging is estimated; it is exact for existing texts."""
+    """Whether the number of judging calls is an estimate; it is exact for existing texts."""
     stages: list[PlanStage]
     cost: PlanCost
     control: NotRequired[PlanControl | None]
@@ -2635,88 +2635,88 @@ class Plan(TypedDict):
     """Under the configured rate limits."""
     simulated: bool
     model_table: str | None
-    """Version of the data by which parameters are sent or left out: what each family of models takes."""
+    """Version of the table of model families and the parameters they take."""
     parameters: list[PlanParameters]
     warnings: list[str]
     detection: NotRequired[Detection | None]
-    """Where `detect` asks for it."""
+    """If `detect` requests it."""
 
 
 class PlanIn(TypedDict):
-    """A job to be planned."""
+    """A job to estimate."""
 
     name: NotRequired[str | None]
-    """For people."""
+    """A name, for people."""
     personas: Sequence[str | PersonaIn]
     """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out."""
     tasks: Sequence[str | TaskIn]
     """Task ids (`GET /v1/tasks`), or tasks with options."""
     judges: NotRequired[Sequence[str | ModelIn]]
-    """Judges; each judges every sentence, and grades every PersonaGym answer, alone. Temperature 0 unless given. If none is named, those of the operator's configuration; two simulated ones where only the simulator is configured."""
+    """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
     models: NotRequired[Sequence[str | ModelIn]]
-    """Models under test."""
+    """Models to evaluate."""
     responses: NotRequired[Sequence[ResponseIn] | None]
-    """Texts that already exist, instead of `models`."""
+    """Existing texts to judge, instead of `models`."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]
-    """Persona instructions of the atomic tasks: all six of the paper, or some by number (from 0, as `GET /v1/personas` lists them), or texts."""
+    """Persona instructions for the atomic tasks: all six of the paper, some by number (from 0, as `GET /v1/personas` lists them), or texts."""
     iterations: NotRequired[int]
     """Repetitions under each instruction."""
     seed: NotRequired[int]
-    """Seed of everything random on the service's side."""
+    """Random seed for everything that the service draws."""
     reasoner: NotRequired[str | ModelIn | None]
-    """Selects environments and makes up questions and exemplars; PersonaGym's tasks need one. Temperature and top_p 0.9 unless given."""
+    """Selects environments and writes questions and exemplars; required by PersonaGym's tasks. Default temperature and top_p: 0.9."""
     questions: NotRequired[str | Mapping[str, Mapping[str, Sequence[str]]] | None]
-    """Questions that exist already: a question set's id, or questions by task by persona (id, description, or the name of its published file). What is missing is made up."""
+    """Existing questions: a question set's id, or questions by task by persona (id, description, or the name of its published file). Missing ones are written by the reasoner."""
     environments: NotRequired[Sequence[str] | Mapping[str, Sequence[str]] | None]
-    """Environments, for all personas or by persona id, instead of selecting them."""
+    """Environments, for all personas or by persona id; none are selected then."""
     environment_pool: NotRequired[Sequence[str] | None]
     """Environments to select from, instead of the built-in 150."""
     gym_instruction: NotRequired[str | None]
     """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
     thresholds: NotRequired[Sequence[str]]
-    """What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise."""
+    """Thresholds that `GET /v1/jobs/{id}/gate` checks by default."""
     minimum_coverage: NotRequired[float]
-    """The gate is inconclusive about a figure of a smaller share of what was planned."""
+    """Below this coverage, the gate finds a value inconclusive."""
     control: NotRequired[bool]
-    """Also ask each model without a persona, the items of the atomic tasks once for all personas and PersonaGym's questions of each, and report in `control` how far its figures with a persona lie above those without."""
+    """Also ask each model without a persona (the atomic tasks' items once for all personas, PersonaGym's questions of each persona), and report in `control` how much higher values are with a persona."""
     protocol: NotRequired[Literal["paper", "hardened"]]
-    """`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is the judged text, and show by a key word that they follow ours and not its instructions."""
+    """`paper`: the papers' prompts and definitions. `hardened`: judges are also told which part of the prompt is the judged text, and prove with a key word that they follow our prompt and not the text's instructions."""
     budget: NotRequired[BudgetIn | None]
-    """What it may spend; used up, the job pauses with `status_reason: budget_exhausted`."""
+    """Spending limits; once used up, the job pauses with `status_reason: budget_exhausted`."""
     confirm_calls: NotRequired[int | None]
-    """How many calls you expect: a job that is planned with more is refused. Large jobs need it; the plan's `confirm_calls` says so, and what to give."""
+    """The number of calls you expect; a job that needs more is refused. Required for large jobs: the plan's `confirm_calls` tells the number."""
     priority: NotRequired[Literal["low", "normal", "high"]]
-    """Where its calls wait beside those of your other jobs: each step has four times the turns."""
+    """Priority among your own jobs; each step up gets four times as many turns."""
     judging: NotRequired[JudgingIn]
-    """How sentences are judged: one by one, unless given."""
+    """How sentences are judged; default: one per call."""
     versions: NotRequired[VersionsIn | None]
-    """Rules of earlier versions, as `GET /v1/tasks` lists them; those not named are the latest. A job keeps its versions, whatever a later release brings."""
+    """Earlier versions of rules, as listed by `GET /v1/tasks`; default: the latest. A job keeps its versions after later releases."""
     reuse: NotRequired[ReuseIn | None]
-    """Whether replies are used again; what that spared is told in `reuse`."""
+    """Whether replies are reused; `reuse` reports the savings."""
     execution: NotRequired[Literal["direct", "batch"]]
-    """`batch` sends the calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparations are called directly all the same."""
+    """`batch` sends calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparation is always called directly."""
     metadata: NotRequired[Mapping[str, str]]
-    """Labels of your own; jobs can be listed by them."""
+    """Your own labels, by which jobs can be listed."""
     detect: NotRequired[DetectIn | None]
-    """Asks how many personas, wordings and iterations find a difference; of jobs of atomic tasks alone. A job itself does not take it."""
+    """Requests the number of personas, wordings and iterations that detects a difference; only for jobs of atomic tasks. Not a field of jobs."""
 
 
 class PreparationAsks(TypedDict):
-    """What the reasoner was asked for in the steps of one kind and task."""
+    """Requests to the reasoner in the steps of one kind and task."""
 
     kind: str
     """`personas`, `environments`, `questions` or `exemplars`."""
     task: str
     """Empty for personas and environments."""
     steps: int
-    """Those that have ended, failed ones included."""
+    """Finished steps, including failed ones."""
     failed: int
-    """Steps that were given up."""
+    """Steps that failed."""
     asks: int
     dropped: int
-    """What its replies gave and was not used."""
+    """Items in replies that were not used."""
 
 
 class ProblemField(TypedDict):
@@ -2758,12 +2758,12 @@ class QuestionSet(TypedDict):
 
 
 class QuestionSetIn(TypedDict):
-    """Questions to be kept as a set; PersonaGym's published files go in as they are, by persona description."""
+    """Questions to store as a set; PersonaGym's published files are accepted unchanged, by persona description."""
 
     name: NotRequired[str | None]
-    """For people."""
+    """A name, for people."""
     questions: Mapping[str, Mapping[str, Sequence[str]]]
-    """Questions by task (id, title or alias) by persona: its description, or the name of its published file, which is the description with `.json`, in a directory `questions` or in none."""
+    """Questions by task (id, title or alias) by persona: its description, or its published file's name (the description with `.json`, optionally in a directory `questions`)."""
 
 
 class QuestionSetSummary(TypedDict):
@@ -2799,7 +2799,7 @@ class TotalResult(TypedDict):
     by: list[str]
     """Names of the keys that make the group."""
     model: str
-    """Of every group."""
+    """Present in every group."""
     persona: NotRequired[str | None]
     task: NotRequired[str | None]
     level: NotRequired[str | None]
@@ -2807,36 +2807,36 @@ class TotalResult(TypedDict):
     simulated: bool
     cells: int
     generation: NotRequired[ResponseStatuses | None]
-    """The responses of the cells; those that several cells share count once. Missing in results from before."""
+    """The cells' responses; those shared by several cells count once. Missing in older results."""
     metrics: CellMetrics
     matched: NotRequired[CellMetrics | None]
-    """Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has."""
+    """For models: the same over the cells for which every model has the metric; `null` if no model lacks what another has."""
     units: UnitCounts
     coverage: NotRequired[Coverage | None]
-    """Missing in results from before."""
+    """Missing in older results."""
     corrected: NotRequired[Corrected | None]
-    """Missing in results from before."""
+    """Missing in older results."""
 
 
 class VerdictAgreement(TypedDict):
-    """How far all judges agree in one group of cells; each n counts the sentences with two scores or more."""
+    """How well all judges agree in one group of cells; n counts the sentences with at least two scores."""
 
     by: list[str]
-    """What the group's cells have in common, none for all cells."""
+    """What the group's cells have in common; empty for all cells."""
     task: NotRequired[str | None]
     dimension: NotRequired[str | None]
     left_out: int
     """Sentences that only one judge scored."""
     alpha_ordinal: Metric
-    """Krippendorff's α by the scores' order, up to 1; 0 is chance."""
+    """Ordinal Krippendorff's α, at most 1; 0 is chance."""
     alpha_interval: Metric
-    """The same by their distances."""
+    """Interval Krippendorff's α."""
     pairs: list[PairAgreement]
     """Every pair of judges, in the judges' order."""
 
 
 class WorstSentence(TypedDict):
-    """The sentence that is farthest out of character: by the mean distance of its scores from the persona's level."""
+    """The sentence farthest out of character, by the mean distance of its scores from the persona's level."""
 
     text: str
     """The sentence as the judges read it. Untrusted text."""
@@ -2844,9 +2844,9 @@ class WorstSentence(TypedDict):
     persona: str
     task: str
     dimension: str
-    """On which it is farthest from the persona."""
+    """The dimension on which it is farthest from the persona's level."""
     level: str
-    """The persona's."""
+    """The persona's level."""
     scores: dict[str, int]
     """By judge."""
     response: str
@@ -2857,29 +2857,29 @@ class WorstSentence(TypedDict):
 
 
 class SuspicionCounts(TypedDict):
-    """Doubtful judgements, by what makes them so."""
+    """Uncertain judgements by cause."""
 
     total: int
     of: int
-    """Judgements there are."""
+    """All judgements."""
     text: int
     reply: int
     both: int
 
 
 class SuspicionOfModel(TypedDict):
-    """Those of one model's texts by one judge."""
+    """Uncertain judgements of one model's texts by one judge."""
 
     model: str
     judge: str
     verdicts: int
     """On sentences."""
     grades: int
-    """Of PersonaGym responses."""
+    """On PersonaGym responses."""
 
 
 class WithoutSuspicion(TypedDict):
-    """The figures without the doubtful judgements."""
+    """The values without uncertain judgements."""
 
     totals: list[TotalResult]
     """By model, and by model and task."""
@@ -2887,14 +2887,14 @@ class WithoutSuspicion(TypedDict):
 
 
 class SuspicionSummary(TypedDict):
-    """Judgements of texts that address the judge, or replied to as if they had. All of them are in the figures."""
+    """Judgements possibly affected by prompt injection. All values include them."""
 
     verdicts: SuspicionCounts
     grades: SuspicionCounts
     by_model: list[SuspicionOfModel]
-    """Where there are any."""
+    """Only those with any."""
     without: WithoutSuspicion | None
-    """`null` where there are none."""
+    """`null` if there are none."""
 
 
 class Results(TypedDict):
@@ -2904,19 +2904,19 @@ class Results(TypedDict):
     name: str | None
     completeness: Literal["full", "partial"]
     completeness_reasons: NotRequired[list[str]]
-    """Why it is `partial`, each `code: words`: `calls_missing`, `control_calls_missing` (only the control arm lacks some), `cells_without_figure`, `personas_without_score`. Missing in results from before."""
+    """Why it is `partial`, each as `code: message`: `calls_missing`, `cells_without_figure`, `personas_without_score`. Missing in older results."""
     simulated: bool
     personas: NotRequired[list[PersonaInWords]]
-    """Who the job's personas are, by the ids that cells have."""
+    """The job's personas, by the ids in cells."""
     dimensions: NotRequired[list[DimensionInWords]]
-    """How people are shown the dimensions of the cells."""
+    """Display names of the cells' dimensions."""
     cells: list[CellResult]
     totals: list[TotalResult]
     judges: list[JudgeResult]
     correlations: NotRequired[list[Correlation]]
     length_effects: NotRequired[list[LengthEffect]]
     verdict_agreement: NotRequired[list[VerdictAgreement]]
-    """How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension."""
+    """How well the judges' verdicts on the same sentences agree: overall, by task, by dimension."""
     persona_scores: list[PersonaResult]
     """PersonaScore and task scores of each persona and model."""
     persona_score_totals: NotRequired[list[PersonaScoreTotal]]
@@ -2924,17 +2924,17 @@ class Results(TypedDict):
     judge_agreement: NotRequired[list[GradeAgreement]]
     """How well each two judges' grades agree, by task."""
     persona_set: NotRequired[PersonaGenerationResult | None]
-    """Of a job that makes up personas and does nothing else."""
+    """For a job that generates personas."""
     preparation: NotRequired[list[PreparationAsks]]
-    """What the reasoner was asked, by kind and task."""
+    """Requests to the reasoner, by kind and task."""
     worst_sentence: NotRequired[WorstSentence | None]
-    """`null` if every sentence is in character. Texts that may have swayed a judge are left out. Missing in results from before."""
+    """`null` if every sentence is in character. Texts with possible prompt injections are excluded. Missing in older results."""
     suspicion: NotRequired[SuspicionSummary | None]
-    """Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged."""
+    """Verdicts possibly affected by prompt injection; `null` if nothing is judged."""
     judging_check: NotRequired[JudgingCheck | None]
-    """Of a job that judges several sentences a call: how far that agrees with one by one."""
+    """For a job with several sentences per judging call: how well its verdicts agree with one per call."""
     order_check: NotRequired[OrderCheckResult | None]
-    """Of a job that asks for it: how far its judges depend on the order of their options."""
+    """If requested: how much the judges depend on the order of their options."""
     control: NotRequired[ControlArm | None]
     """`null` for a job without `control`."""
     started_at: str | None
@@ -2944,7 +2944,7 @@ class Results(TypedDict):
     failures: NotRequired[list[FailedCalls]]
     """Failed calls, as a job shows them."""
     reuse: NotRequired[ReuseAnswer | None]
-    """`null` for a job that does not ask for it."""
+    """`null` for a job without it."""
     manifest: dict[str, Any]
     human_agreement: NotRequired[list[HumanAgreement]]
     """How far annotators agree with the judges; only where there are any."""
@@ -2954,7 +2954,7 @@ class RotationIn(TypedDict):
     """How a key is rotated."""
 
     overlap_seconds: NotRequired[int]
-    """For how long the former key is still taken; 0 ends it at once."""
+    """How long the replaced key stays valid; 0 revokes it at once."""
 
 
 class RunOfCell(TypedDict):
@@ -2966,7 +2966,7 @@ class RunOfCell(TypedDict):
 
 
 class RunDistances(TypedDict):
-    """How far a cell's runs are apart: Wasserstein distances of their scores, 0 to the scale's width."""
+    """Wasserstein distances between the scores of a cell's runs, 0 to the scale's width."""
 
     model: str
     persona: str
@@ -2975,9 +2975,9 @@ class RunDistances(TypedDict):
     level: str
     simulated: bool
     width: int
-    """The greatest distance that there can be."""
+    """The greatest possible distance."""
     runs: list[RunOfCell]
-    """At most 100, the first ones."""
+    """The first 100 at most."""
     runs_in_all: int
     """Runs that have verdicts."""
     by_judge: list[JudgesDistances]
@@ -2990,7 +2990,7 @@ class TaskAnswer(TypedDict):
     title: str
     framework: Literal["atomic", "personagym"]
     prompt: str | None
-    """`null` where each persona is asked questions of its own."""
+    """`null` if each persona gets its own questions."""
     scoring_prompt: str
     expected_units: float
 
@@ -3002,7 +3002,7 @@ class TaskList(TypedDict):
     dimensions: list[DimensionAnswer]
     instrument: dict[str, str]
     versions: dict[str, list[str]]
-    """What a job's `versions` can name, by kind, oldest first; the last is what it gets otherwise."""
+    """Versions that a job's `versions` can name, by kind, oldest first; the last is the default."""
 
 
 class Webhook(TypedDict):
@@ -3015,7 +3015,7 @@ class Webhook(TypedDict):
     events: list[str]
     enabled: bool
     disabled_reason: Literal["by_user", "gone"] | None
-    """`gone`: the receiver answered 410. `enabled: true` switches it on again."""
+    """`gone`: the receiver answered 410. `enabled: true` enables it again."""
     former_secret_until: str | None
     """Until then, messages are also signed with the previous secret; `null` if none was replaced."""
     created_at: str
@@ -3023,25 +3023,25 @@ class Webhook(TypedDict):
 
 
 class WebhookChangeIn(TypedDict):
-    """What to change of a webhook; what is left out stays."""
+    """Changes to a webhook; omitted fields stay as they are."""
 
     url: NotRequired[str]
     events: NotRequired[Sequence[JobEvent]]
-    """What to tell of."""
+    """Events to report."""
     description: NotRequired[str | None]
     enabled: NotRequired[bool]
-    """A webhook that is off is told nothing; events meanwhile are not kept, nor what waits when it is switched off."""
+    """A disabled webhook receives nothing; events in the meantime, and messages still waiting when it is disabled, are not kept."""
 
 
 class WebhookIn(TypedDict):
     """A receiver of messages about jobs."""
 
     url: str
-    """Where to post. `https` and a public address, unless the operator allows the host."""
+    """The URL to post to. `https` and a public address, unless the operator allows the host."""
     events: NotRequired[Sequence[JobEvent]]
-    """What to tell of."""
+    """Events to report."""
     description: NotRequired[str | None]
-    """For people."""
+    """A description, for people."""
 
 
 class WebhookList(TypedDict):

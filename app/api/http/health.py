@@ -25,11 +25,11 @@ ANSWER_SECONDS = 3.0
 
 
 class Health(Answer):
-    """Whether the service can do its work."""
+    """Whether the service is ready."""
 
-    status: Literal["ok", "unavailable"] = Field(description="Whether all parts can be used.")
+    status: Literal["ok", "unavailable"] = Field(description="Whether all parts are available.")
     parts: dict[str, str] = Field(
-        default_factory=dict, description="What each says: `ok`, or what is wrong with it."
+        default_factory=dict, description="Each part's status: `ok`, or what is wrong."
     )
 
 

@@ -29,7 +29,7 @@ router = APIRouter(
 
 
 class CheckIn(ModelIn):
-    """A model to be tried, as a job names it."""
+    """A model to check, as a job names it."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -38,9 +38,9 @@ class CheckIn(ModelIn):
     )
 
     role: CheckedRole = Field(
-        "judge", description="As what a job would call it: that decides which parameters it is sent."
+        "judge", description="The model's role in a job, which decides the parameters sent."
     )
-    call: bool = Field(True, description="`false`: says what a job would send, and calls nobody.")
+    call: bool = Field(True, description="`false`: only shows what a job would send; no call is made.")
 
 
 @router.post("/check", operation_id="checkModel", summary="Check a model")

@@ -26,7 +26,7 @@ Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class LimitsIn(Body):
-    """How fast a model may be called, by all workers together; no limit where none is given."""
+    """Rate limits of a model, for all workers together; default: none."""
 
     requests_per_minute: Rate | None = None
     tokens_per_minute: Rate | None = None
@@ -34,12 +34,12 @@ class LimitsIn(Body):
 
 
 class ConnectionLimitsIn(LimitsIn):
-    """Limits for each model by itself."""
+    """Limits for each model separately."""
 
     models: dict[ModelName, LimitsIn] = Field(
         default_factory=dict,
         max_length=MOST_MODELS,
-        description="Of single models; what one leaves out is taken from the connection.",
+        description="For single models; omitted limits are the connection's.",
     )
 
     def kept(self) -> dict[str, Any]:
@@ -53,9 +53,9 @@ class PricesIn(Body):
 
     input: Dollars
     output: Dollars
-    cached_input: Dollars | None = Field(None, description="As `input` if left out.")
+    cached_input: Dollars | None = Field(None, description="Default: as `input`.")
     batch_share: Dollars = Field(
-        BATCH_SHARE, description="What a call in a batch costs, as a share of these."
+        BATCH_SHARE, description="The price of a batch call as a share of these prices."
     )
 
 
@@ -81,30 +81,33 @@ class ConnectionIn(Body):
         extra="forbid", strict=True, json_schema_extra={"examples": [CONNECTION_EXAMPLE]}
     )
 
-    name: Name = Field(description="How jobs name it: a model is `name/model`.")
+    name: Name = Field(description="Its name in jobs: a model is `name/model`.")
     kind: ConnectionKind = Field(
-        description="The wire format that its server speaks; `completions` is OpenAI's older one for base models, which know no roles."
+        description="The server's wire format; `completions` is OpenAI's older one for base models, which "
+        "have no roles."
     )
     base_url: Url = Field(
-        description="What the format's paths are appended to. `https` and a public address, unless the operator allows its network."
+        description="The base of the format's paths. `https` and a public address, unless the operator allows "
+        "its network."
     )
     api_key: Key | None = Field(
         None,
-        description="Kept encrypted, sent to the URL's scheme, host and port alone, and never shown again.",
+        description="Stored encrypted, sent only to the URL's scheme, host and port, and never shown again.",
     )
     limits: ConnectionLimitsIn = Field(
-        default_factory=ConnectionLimitsIn, description="For each model by itself."
+        default_factory=ConnectionLimitsIn, description="For each model separately."
     )
     prices: Prices = Field(
         default_factory=dict, description="US dollars per million tokens, by the model's name."
     )
-    models: Models | None = Field(None, description="What jobs may use; all if left out.")
-    batches: bool = Field(False, description="Whether it has the batch endpoints of its wire format.")
+    models: Models | None = Field(None, description="Models that jobs may use; default: all.")
+    batches: bool = Field(False, description="Whether the server has its wire format's batch endpoints.")
     families: Families = Field(
         default_factory=dict,
-        description="Which model stands behind a name that does not say so, such as a deployment's: what its family refuses is not sent.",
+        description="By name: the model behind a name that does not tell, such as a deployment's. Parameters "
+        "that its family refuses are not sent.",
     )
-    description: Line | None = Field(None, description="For people.")
+    description: Line | None = Field(None, description="A description, for people.")
 
     def values(self) -> dict[str, Any]:
         """What is kept of it, but for the key."""
@@ -112,16 +115,16 @@ class ConnectionIn(Body):
 
 
 class ConnectionChangeIn(ChangeBody):
-    """What to change of a connection; what is left out stays."""
+    """Changes to a connection; omitted fields stay as they are."""
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [{"api_key": "…"}]})
 
     base_url: Url = Field(
         "",
         validate_default=False,
-        description="With another scheme, host or port the key has to be given anew.",
+        description="If the scheme, host or port changes, the key must be given again.",
     )
-    api_key: Key | None = Field(None, description="`null` takes it away.")
+    api_key: Key | None = Field(None, description="`null` removes it.")
     limits: ConnectionLimitsIn = Field(default_factory=ConnectionLimitsIn, validate_default=False)
     prices: Prices = Field(default_factory=dict, validate_default=False)
     models: Models | None = None

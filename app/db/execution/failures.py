@@ -18,7 +18,7 @@ SHOWN_CHARACTERS = 200
 
 @dataclass(frozen=True, slots=True)
 class FailureRow:
-    """Calls of one stage and model that failed alike.
+    """Calls of one stage and model that failed in the same way.
 
     Attributes:
         stage: Of the calls.

@@ -11,11 +11,11 @@ from app.domain.instruments.persona import Persona, traits_in_words
 
 
 class Trait(Answer):
-    """A persona's stand on one dimension."""
+    """A persona's level on one dimension."""
 
     dimension: str
     level: str
-    words: str = Field(description="For people.", examples=["low in emotional stability (neurotic)"])
+    words: str = Field(description="The level in words.", examples=["low in emotional stability (neurotic)"])
 
 
 class PersonaInWords(Answer):
@@ -57,12 +57,12 @@ class PersonaList(Answer):
 
 
 class DimensionInWords(Answer):
-    """How people are shown a dimension."""
+    """A dimension's display names."""
 
     id: str
-    label: str = Field(description="Its name for people.", examples=["emotional stability"])
+    label: str = Field(description="Display name.", examples=["emotional stability"])
     in_words: dict[str, str] = Field(
-        description="What having each level is called, the lowest level first.",
+        description="Each level in words, the lowest first.",
         examples=[{"low": "low in emotional stability (neurotic)", "high": "high in emotional stability"}],
     )
 
@@ -81,7 +81,7 @@ class DimensionInWords(Answer):
 class DimensionAnswer(DimensionInWords):
     """A built-in dimension."""
 
-    name: str = Field(description="Its word in the scoring prompt, which need not name its high end.")
+    name: str = Field(description="Its word in the scoring prompt, which need not name the high end.")
     minimum: int
     maximum: int
     levels: list[str]
@@ -96,7 +96,7 @@ class TaskAnswer(Answer):
     id: str
     title: str
     framework: Literal["atomic", "personagym"]
-    prompt: str | None = Field(description="`null` where each persona is asked questions of its own.")
+    prompt: str | None = Field(description="`null` if each persona gets its own questions.")
     scoring_prompt: str
     expected_units: Number
 
@@ -108,5 +108,6 @@ class TaskList(Answer):
     dimensions: list[DimensionAnswer]
     instrument: dict[str, str]
     versions: dict[str, list[str]] = Field(
-        description="What a job's `versions` can name, by kind, oldest first; the last is what it gets otherwise."
+        description="Versions that a job's `versions` can name, by kind, oldest first; the last is the "
+        "default."
     )

@@ -13,7 +13,7 @@ from app.domain.providers.usage import Amount, Cost, FailedCalls, JobUsage, Reus
 
 
 class StageProgress(Answer):
-    """How far one stage is; the parts add up to the total."""
+    """One stage's progress; the parts add up to the total."""
 
     total: int
     pending: int
@@ -28,27 +28,28 @@ def _is_missing(value: object) -> bool:
 
 
 class JobError(Answer):
-    """What stopped a job; what is not known, or says nothing of it, is left out."""
+    """What stopped a job; unknown fields are omitted."""
 
     model_config = ConfigDict(extra="ignore")  # what earlier releases may have kept
 
     # In the order in which Postgres gives the keys of what is stored.
     code: str
-    batch: int | None = Field(None, exclude_if=_is_missing, description="Where it is about a batch.")
+    batch: int | None = Field(None, exclude_if=_is_missing, description="The batch concerned, if any.")
     cause: str | None = Field(None, exclude_if=_is_missing, description="What happened, in plain words.")
-    model: str | None = Field(None, exclude_if=_is_missing, description="Whose calls it is about.")
+    model: str | None = Field(None, exclude_if=_is_missing, description="The model concerned.")
     shard: int | None = Field(
-        None, exclude_if=_is_missing, description="Of an error of the service, for its log."
+        None, exclude_if=_is_missing, description="For an internal error: the shard, as in the service's log."
     )
-    stage: str | None = Field(None, exclude_if=_is_missing, description="Of the calls that it is about.")
-    detail: str = Field(description="The provider's words, or ours.")
+    stage: str | None = Field(None, exclude_if=_is_missing, description="The stage of the calls concerned.")
+    detail: str = Field(description="The provider's message, or ours.")
     remedy: str | None = Field(
         None, exclude_if=_is_missing, description="What to change before the job can go on."
     )
     first_calls: int | None = Field(
         None,
         exclude_if=_is_missing,
-        description="So many first calls of the stage all failed alike, where that stopped it.",
+        description="Number of first calls of the stage that all failed in the same way, if that stopped the "
+        "job.",
     )
 
 
@@ -61,16 +62,16 @@ class Job(Answer):
     status: JobStatus
     status_reason: str | None = Field(description="Why it is paused, failed or cancelled.")
     completeness: Completeness
-    simulated: bool = Field(description="Whether a simulated model or judge takes part.")
+    simulated: bool = Field(description="Whether any model or judge is simulated.")
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime | None
-    spec: dict[str, Any] = Field(description="The body of the POST, existing texts left out.")
+    spec: dict[str, Any] = Field(description="The submitted body, without existing texts.")
     metadata: dict[str, str]
     priority: Priority
     error: JobError | None = Field(description="What stopped it.")
     links: dict[str, str] = Field(
-        description="Where to read on; `question_set` and `persona_set` once the job has made one."
+        description="Related URLs; `question_set` and `persona_set` once the job has created one."
     )
 
 
@@ -78,10 +79,8 @@ class UsdBudget(Answer):
     """A budget in US dollars."""
 
     limit: float
-    spent: float = Field(description="Of recorded calls; the worst case of those whose cost is unknown.")
-    reserved: float = Field(
-        description="The worst case of calls on their way, and of those that a worker was at when it died."
-    )
+    spent: float = Field(description="Cost of recorded calls; the worst case if a call's cost is unknown.")
+    reserved: float = Field(description="The worst case of calls in flight, and of those lost with a worker.")
     remaining: float
 
 
@@ -105,27 +104,26 @@ class BudgetAnswer(Answer):
 class BatchProgress(Answer):
     """A job's batches."""
 
-    open: int = Field(description="Those that have not ended.")
+    open: int = Field(description="Batches that have not ended.")
     ended: int
     calls_in_open: int
-    calls_waiting: int = Field(description="Calls that are in no batch yet.")
+    calls_waiting: int = Field(description="Calls not yet in a batch.")
     cut_for_budget: int = Field(
-        description="Batches with fewer calls than waited, because the budget, or the key's cap, did not cover more at their worst."
+        description="Batches that took fewer calls than were waiting, because the budget or the key's cap did "
+        "not cover the worst case of more."
     )
 
 
 class HeldModel(Answer):
-    """A model that the rate limiter lets nobody call for a while."""
+    """A model that the rate limiter has on hold."""
 
     model: str
     until: datetime
-    reason: str | None = Field(
-        description="Such as a day's limit that is used up; `null` where it is not known."
-    )
+    reason: str | None = Field(description="For example, a daily limit used up; `null` if unknown.")
 
 
 class Retrying(Answer):
-    """Calls that have all failed so far and are tried again."""
+    """Calls that have all failed so far and are being retried."""
 
     stage: str
     model: str
@@ -135,23 +133,25 @@ class Retrying(Answer):
 
 
 class JobDetail(Job):
-    """A job with its progress and what it has taken."""
+    """A job with its progress and usage."""
 
     progress: dict[str, StageProgress]
     usage: JobUsage
     cost: Cost
     failures: list[FailedCalls] = Field(
-        description="Failed calls by stage, model, code and words, the most frequent first; at most 50."
+        description="Failed calls by stage, model, code and message, the most frequent first; at most 50."
     )
     retrying: list[Retrying] = Field(
-        description="Models of a job at work that have not answered any call of a stage; their calls are tried again."
+        description="Models of a running job that have not yet answered any call of a stage; their calls are "
+        "being retried."
     )
     held: list[HeldModel] = Field(
-        description="Models that a job at work waits for, because a provider's limit is used up for some seconds or longer."
+        description="Models that a running job waits for because a provider's limit is used up for several "
+        "seconds or longer."
     )
     budget: BudgetAnswer | None = Field(description="`null` for a job without a budget.")
-    reuse: ReuseAnswer | None = Field(description="`null` for a job that does not ask for it.")
-    batches: BatchProgress | None = Field(description="`null` for a job whose calls are direct.")
+    reuse: ReuseAnswer | None = Field(description="`null` for a job without it.")
+    batches: BatchProgress | None = Field(description="`null` for a job without batches.")
 
 
 class JobList(Page[Job]):
@@ -159,7 +159,7 @@ class JobList(Page[Job]):
 
 
 class PlanStage(Answer):
-    """What a stage is expected to take on one model."""
+    """A stage's expected calls and cost on one model."""
 
     stage: str
     model: str
@@ -173,7 +173,7 @@ class PlanStage(Answer):
 class PlanCost(Answer):
     """The expected cost in US dollars."""
 
-    usd_low: Amount | None = Field(description="`null` where no price is known.")
+    usd_low: Amount | None = Field(description="`null` if no price is known.")
     usd_high: Amount | None
     unpriced_models: list[str]
 
@@ -186,20 +186,20 @@ class InRole(Answer):
 
 
 class PlanParameters(SentParameters, InRole):
-    """What of a model's parameters is sent in one role."""
+    """Which of a model's parameters are sent in one role."""
 
 
 class JobSize(Answer):
-    """How large a job is, and what it would find."""
+    """A job size and its power."""
 
     personas: int
     wordings: int = Field(description="Persona instructions.")
     iterations: int
-    power: float | None = Field(description="Share of such jobs whose comparison finds the difference.")
-    reason: str | None = Field(description="Why they find none, however great.")
-    calls: int = Field(description="Of all the job's models and judges.")
+    power: float | None = Field(description="Share of such jobs that detect the difference.")
+    reason: str | None = Field(description="Why no difference can be detected.")
+    calls: int = Field(description="Calls to all of the job's models and judges.")
     usd: Amount | None = Field(
-        description="Expected cost, without the plan's `unpriced_models`; `null` where no price is known."
+        description="Expected cost, without the plan's `unpriced_models`; `null` if no price is known."
     )
 
 
@@ -212,28 +212,32 @@ class NoiseOfDifferences(Answer):
     )
     sd: float
     source: str = Field(
-        description="`from_job`; `published`: the atomic paper's 540 cells, all pairs of its models; `assumed`: nothing tells it."
+        description="`from_job`; `published`: the atomic paper's 540 cells, all pairs of its models; "
+        "`assumed`: no data."
     )
 
 
 class Detection(Answer):
-    """How large a job finds a difference of two models."""
+    """The job size that detects a difference of two models."""
 
     metric: str
     difference: float
     power: float
-    models: int = Field(description="Compared with each other at once: the chance of any false alarm is 5 %.")
+    models: int = Field(
+        description="Number of models compared at once: the chance of any false alarm is 5 %."
+    )
     population: str = Field(examples=["personas like these, wordings like these"])
-    planned: JobSize = Field(description="The job as it is described.")
+    planned: JobSize = Field(description="The job as described.")
     options: list[JobSize] = Field(
-        description="With the fewest personas for so many wordings and iterations, cheapest first; personas like the job's on average."
+        description="Sizes with the fewest personas for each number of wordings and iterations, cheapest "
+        "first; assumes personas like the job's."
     )
     reason: str | None = Field(description="Why there are no options.")
     noise: list[NoiseOfDifferences]
 
 
 class PlanControl(Answer):
-    """What the control arm adds to a job; the plan's other figures include it."""
+    """What the control arm adds to a job; included in the plan's other figures."""
 
     responses: int
     calls: int
@@ -241,7 +245,7 @@ class PlanControl(Answer):
 
 
 class Plan(Answer):
-    """What a job would take."""
+    """A job's estimated calls and cost."""
 
     object: Literal["plan"] = "plan"
     cells: int = Field(description="Cells of the results: model × persona × task × trait.")
@@ -250,17 +254,19 @@ class Plan(Answer):
     responses: int
     calls: int
     confirm_calls: int | None = Field(
-        description="What the job has to give as `confirm_calls` because of its size; `null` where it needs nothing."
+        description="The `confirm_calls` that a job of this size requires; `null` if none."
     )
-    estimated: bool = Field(description="Whether judging is estimated; it is exact for existing texts.")
+    estimated: bool = Field(
+        description="Whether the number of judging calls is an estimate; it is exact for existing texts."
+    )
     stages: list[PlanStage]
     cost: PlanCost
     control: PlanControl | None = Field(None, description="`null` for a job without `control`.")
     shortest_seconds: float = Field(description="Under the configured rate limits.")
     simulated: bool
     model_table: str | None = Field(
-        description="Version of the data by which parameters are sent or left out: what each family of models takes."
+        description="Version of the table of model families and the parameters they take."
     )
     parameters: list[PlanParameters]
     warnings: list[str]
-    detection: Detection | None = Field(None, description="Where `detect` asks for it.")
+    detection: Detection | None = Field(None, description="If `detect` requests it.")

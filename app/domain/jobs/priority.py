@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class Priority(StrEnum):
-    """A job's priority; the names are those of the HTTP contract."""
+    """A job's priority."""
 
     LOW = "low"
     NORMAL = "normal"

@@ -54,16 +54,16 @@ ThresholdText = Annotated[Text, Field(max_length=500), AfterValidator(_threshold
 
 
 class PersonaIn(Body):
-    """A persona written out in the job."""
+    """A persona defined in the job."""
 
     id: Identifier = Field(description="Unique in the job.", examples=["blunt"])
     description: Prose = Field(
-        description="The words put in place of `{persona}` in the instructions.", examples=["a blunt critic"]
+        description="The words that replace `{persona}` in the instructions.", examples=["a blunt critic"]
     )
     traits: dict[Text, Text] = Field(
         default_factory=dict,
         max_length=50,
-        description="Level by dimension. Atomic tasks measure each; each becomes a cell of its own.",
+        description="Level by dimension. Atomic tasks measure each in a cell of its own.",
         examples=[{"A": "low"}],
     )
 
@@ -77,7 +77,7 @@ class ScaleIn(Body):
         9,
         ge=-9999,
         le=9999,
-        description="Option by which a judge says that the sentence carries no such trait.",
+        description="The option for a sentence that does not show the trait.",
     )
 
     @model_validator(mode="after")
@@ -108,39 +108,41 @@ class DimensionIn(Body):
         default=["low", "neutral", "high"],
         min_length=2,
         max_length=11,
-        description="Names of the equal parts into which the scale is cut, from the lowest up.",
+        description="Names of the levels, equal parts of the scale, lowest first.",
         examples=[["progressive", "centrist", "conservative"]],
     )
     questions: Annotated[list[Prose], in_parts(100, 200)] = Field(
-        default_factory=list, max_length=200, description="Interview questions; the questionnaire needs them."
+        default_factory=list,
+        max_length=200,
+        description="Interview questions; required by the questionnaire.",
     )
-    essay_context: Prose | None = Field(None, description="The essay's scenario; the essay task needs it.")
+    essay_context: Prose | None = Field(None, description="The essay's scenario; required by the essay task.")
     label: Line | None = Field(
         None,
-        description="What people are shown as its name; `name` unless given. In no prompt.",
+        description="Display name; default: `name`. In no prompt.",
         examples=["political attitude"],
     )
     level_words: dict[Line, Line] = Field(
         default_factory=dict,
         max_length=11,
-        description="What levels mean, by level, where their names do not say it. In no prompt.",
+        description="The meaning of each level, if its name does not tell. In no prompt.",
         examples=[{"low": "introverted", "high": "extraverted"}],
     )
 
 
 class ModelIn(Body):
-    """A model with its parameters. What is left out is the paper's for judges and PersonaGym, else the provider's default."""
+    """A model with its parameters. Omitted parameters are the papers' for judges and PersonaGym, otherwise the provider's defaults."""
 
     model: Line = Field(description="`connection/name`.", examples=["anthropic/claude-sonnet-5-5"])
-    label: Line | None = Field(None, description="How results name it; `model` unless given.")
+    label: Line | None = Field(None, description="The name in results; default: `model`.")
     family: Line | None = Field(
         None,
-        description="A model name that says of which family it is, where its own does not, such as that of an Azure"
-        " deployment: the parameters that the family refuses are not sent.",
+        description="A model name that tells its family if its own name does not, as for an Azure deployment: "
+        "parameters that the family refuses are not sent.",
         examples=["gpt-5.6-luna"],
     )
-    temperature: float | None = Field(None, ge=0, le=2, description="`null`: is not sent.")
-    top_p: float | None = Field(None, gt=0, le=1, description="`null`: is not sent.")
+    temperature: float | None = Field(None, ge=0, le=2, description="`null`: not sent.")
+    top_p: float | None = Field(None, gt=0, le=1, description="`null`: not sent.")
     max_tokens: int | None = Field(None, ge=1, le=1_000_000)
     seed: int | None = Field(
         None, ge=0, le=2**31, description="Run n of a cell is sent seed + n, so that runs differ."
@@ -151,8 +153,9 @@ class ModelIn(Body):
     extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
         default_factory=dict,
         max_length=50,
-        description="Further fields of the provider's request body that only say how the model samples or reasons, such as"
-        " `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Anything else is a 422 that names it.",
+        description="Further fields of the provider's request body that only affect sampling or reasoning, "
+        "such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any "
+        "other field is a 422 that names it.",
         examples=[{"reasoning_effort": "none"}],
     )
 
@@ -180,24 +183,24 @@ class ResponseIn(Body):
     persona: Identifier = Field(description="One of the job's personas.")
     task: str = Field(description="One of the job's tasks.", max_length=100)
     text: Annotated[Text, Field(max_length=200_000)] = Field(
-        description="The response, as it was written. Thoughts in tags at its beginning are kept apart and not judged."
+        description="The response as written. Thoughts in tags at the beginning are separated and not judged."
     )
     item: str | None = Field(
         None,
         max_length=200,
-        description="Which item it answers; needed where a cell has several.",
+        description="The item it answers; required if a cell has several.",
         examples=["E-3"],
     )
     run: int | None = Field(
-        None, ge=0, le=MAX_RUN, description="Which repetition; in the given order if left out."
+        None, ge=0, le=MAX_RUN, description="The repetition; default: in the given order."
     )
     instruction: int | None = Field(
         None,
         ge=0,
         le=999,
-        description="Number, from 0, of the persona instruction under which it was written.",
+        description="Number of its persona instruction, from 0.",
     )
-    model: Line = Field("provided", description="Who wrote it, as results shall name it.")
+    model: Line = Field("provided", description="The model's name for the results.")
 
 
 class TaskIn(Body):
@@ -210,13 +213,13 @@ class TaskIn(Body):
         None, description="Also judge every sentence of the answers for its consistency with the persona."
     )
     questions: int | None = Field(
-        None, ge=1, le=200, description="Questions for each persona; 10, as in the paper, unless given."
+        None, ge=1, le=200, description="Questions per persona; default: 10, as in the paper."
     )
     questions_per_environment: bool | None = Field(
-        None, description="Make that many questions for each of a persona's environments."
+        None, description="Write this many questions for each of a persona's environments."
     )
     runs: int | None = Field(
-        None, ge=1, le=1000, description="How often each question is answered; once unless given."
+        None, ge=1, le=1000, description="How often each question is answered; default: once."
     )
 
 
@@ -266,14 +269,14 @@ Questions = Annotated[
 
 
 class BudgetIn(Body):
-    """What a job may spend. It is never exceeded: a call starts only if its worst case fits beside all others."""
+    """Limits on a job's spending, never exceeded: a call starts only if its worst case fits beside those of all other calls."""
 
     usd: float | None = Field(
         None,
         ge=1e-6,
         le=1e9,
         allow_inf_nan=False,
-        description="US dollars at list prices; every model that is called must have a known price.",
+        description="US dollars at list prices; every model called must have a known price.",
     )
     calls: int | None = Field(None, ge=1, le=10**12, description="Attempts, successful or not.")
     tokens: int | None = Field(None, ge=1, le=10**15, description="Input and output tokens together.")
@@ -290,34 +293,35 @@ class BudgetIn(Body):
 
 
 class ReuseIn(Body):
-    """Which calls are not made where an equal request has been answered already; by default all are made."""
+    """Which calls are skipped if an identical request has already been answered; default: none."""
 
     judging: Literal["off", "in_job", "across_jobs"] = Field(
         "off",
-        description="For judges at temperature 0: `in_job` makes the job's identical calls once, `across_jobs` also"
-        " uses, and leaves behind, replies to and from your other jobs.",
+        description="For judges at temperature 0: `in_job` makes identical calls of the job once; "
+        "`across_jobs` also shares replies with your other jobs.",
     )
     generation: Literal["off", "across_jobs"] = Field(
         "off",
-        description="For the models under test: a text is only used for the same repetition of the same item, so that"
-        " an equal job gets the same texts and no job gets one twice.",
+        description="For the evaluated models: a text is reused only for the same repetition of the same "
+        "item, so that an identical job gets the same texts and no job gets one twice.",
     )
 
 
 class JobChangeIn(Body):
-    """What of a job can be changed."""
+    """Changes to a job."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, json_schema_extra={"examples": [{"budget": {"usd": 40}}]}
     )
 
     budget: BudgetIn = Field(
-        description="New limits, of the kinds that the job was submitted with; what is left out stays."
+        description="New limits, of the kinds that the job was submitted with; omitted limits stay as they "
+        "are."
     )
 
 
 class CloneIn(Body):
-    """What is to be different when a job is run again."""
+    """Changes for running a job again."""
 
     model_config = ConfigDict(
         extra="forbid",
@@ -327,36 +331,34 @@ class CloneIn(Body):
 
     changes: dict[str, Any] = Field(
         default_factory=dict,
-        description="Fields of a job, each in place of the original's whole field; `null` leaves it out.",
+        description="Fields of a job; each replaces the original's whole field, and `null` omits it.",
     )
 
 
 class JudgingCheckIn(Body):
-    """The sample that is judged sentence by sentence as well, drawn by the job's seed. It can't be left out."""
+    """The sample that is also judged one sentence per call, drawn with the job's seed. Required."""
 
     share: float = Field(CHECK_SHARE, gt=0, le=1, allow_inf_nan=False, description="Share of the responses.")
     minimum: int = Field(
         CHECK_MINIMUM,
         ge=1,
         le=1_000_000,
-        description="At least so many responses, or all where there are fewer.",
+        description="Minimum number of responses, or all if there are fewer.",
     )
 
 
 class OrderCheckIn(Body):
-    """The sentences that each judge judges three times more, drawn by the job's seed; none of it counts in a metric."""
+    """The sentences that each judge judges three more times, drawn with the job's seed; none of these verdicts counts in a metric."""
 
     share: float = Field(gt=0, le=1, allow_inf_nan=False, description="Share of the sentences.")
 
 
 class VersionsIn(Body):
-    """Versions of the rules by which texts are read, for a job that is to be compared with an older one."""
+    """Versions of the rules for reading texts, for a job to be compared with an older one."""
 
-    segmenter: str | None = Field(None, max_length=100, description="What splits texts into sentences.")
-    refusals: str | None = Field(None, max_length=100, description="What tells refusals from responses.")
-    injections: str | None = Field(
-        None, max_length=100, description="What recognises texts that address the judge."
-    )
+    segmenter: str | None = Field(None, max_length=100, description="Splits texts into sentences.")
+    refusals: str | None = Field(None, max_length=100, description="Detects refusals.")
+    injections: str | None = Field(None, max_length=100, description="Detects prompt injections.")
 
 
 class JudgingIn(Body):
@@ -366,17 +368,18 @@ class JudgingIn(Body):
         1,
         ge=1,
         le=MOST_SENTENCES,
-        description="Sentences of a response that a judge is asked about in one call, at most. 1 is the papers' way; with"
-        " more, with a prompt of this project's own, `judging_check` in the results says how far the verdicts differ.",
+        description="Maximum number of a response's sentences per judging call. 1 is the papers' way; larger "
+        "groups use this project's own prompt, and `judging_check` in the results shows how much "
+        "verdicts differ.",
     )
     check: JudgingCheckIn | None = Field(
-        None, description="Of a job with several sentences a call: what is judged one by one as well."
+        None, description="With several sentences per call: the sample that is also judged one per call."
     )
 
     order_check: OrderCheckIn | None = Field(
         None,
-        description="Sentences that are judged again with the options reversed, with their numbers shuffled, and once more as"
-        " they are: `order_check` in the results says how far a judge depends on the order.",
+        description="Sentences that are judged again with the options reversed, with their numbers shuffled, "
+        "and unchanged: `order_check` in the results shows how much a judge depends on the order.",
     )
 
     @model_validator(mode="after")
@@ -408,11 +411,11 @@ EXAMPLE: JsonDict = {
 
 
 class JobIn(Body):
-    """A job: personas × tasks × models, each repeated under every instruction; or existing texts to be judged."""
+    """A job: personas × tasks × models, each repeated under every instruction; or existing texts to judge."""
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [EXAMPLE]})
 
-    name: Line | None = Field(None, description="For people.")
+    name: Line | None = Field(None, description="A name, for people.")
     personas: Annotated[list[PersonaRef], in_parts(10, 1000)] = Field(
         min_length=1,
         max_length=1000,
@@ -425,13 +428,13 @@ class JobIn(Body):
     judges: list[ModelRef] = Field(
         default_factory=list,
         max_length=10,
-        description="Judges; each judges every sentence, and grades every PersonaGym answer, alone."
-        " Temperature 0 unless given. If none is named, those of the operator's configuration; two simulated ones where"
-        " only the simulator is configured.",
+        description="Judges; each scores every sentence, and grades every PersonaGym answer, independently. "
+        "Default temperature: 0. Default judges: the operator's, or two simulated ones if only "
+        "the simulator is configured.",
     )
-    models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models under test.")
+    models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models to evaluate.")
     responses: Annotated[list[ResponseIn], Field(max_length=200_000), in_parts(100, 200_000)] | None = Field(
-        None, description="Texts that already exist, instead of `models`."
+        None, description="Existing texts to judge, instead of `models`."
     )
     dimensions: Annotated[list[DimensionIn], in_parts(10, 50)] = Field(
         default_factory=list, max_length=50, description="Dimensions beyond the Big Five."
@@ -439,25 +442,26 @@ class JobIn(Body):
     instructions: Literal["all"] | Annotated[list[InstructionRef], Field(min_length=1, max_length=50)] = (
         Field(
             "all",
-            description="Persona instructions of the atomic tasks: all six of the paper, or some by number"
-            " (from 0, as `GET /v1/personas` lists them), or texts.",
+            description="Persona instructions for the atomic tasks: all six of the paper, some by number (from 0, "
+            "as `GET /v1/personas` lists them), or texts.",
         )
     )
     iterations: int = Field(5, ge=1, le=1000, description="Repetitions under each instruction.")
-    seed: int = Field(0, ge=0, le=2**63 - 1, description="Seed of everything random on the service's side.")
+    seed: int = Field(0, ge=0, le=2**63 - 1, description="Random seed for everything that the service draws.")
     reasoner: ModelRef | None = Field(
         None,
-        description="Selects environments and makes up questions and exemplars; PersonaGym's tasks need one."
-        " Temperature and top_p 0.9 unless given.",
+        description="Selects environments and writes questions and exemplars; required by PersonaGym's tasks. "
+        "Default temperature and top_p: 0.9.",
     )
     questions: Questions | None = Field(
         None,
-        description="Questions that exist already: a question set's id, or questions by task by persona (id,"
-        " description, or the name of its published file). What is missing is made up.",
+        description="Existing questions: a question set's id, or questions by task by persona (id, "
+        "description, or the name of its published file). Missing ones are written by the "
+        "reasoner.",
         examples=[{"a cowboy": {"expected_action": ["A storm comes up on the range. What do you do?"]}}],
     )
     environments: Environments | None = Field(
-        None, description="Environments, for all personas or by persona id, instead of selecting them."
+        None, description="Environments, for all personas or by persona id; none are selected then."
     )
     environment_pool: EnvironmentNames | None = Field(
         None, description="Environments to select from, instead of the built-in 150."
@@ -470,58 +474,60 @@ class JobIn(Body):
     thresholds: list[ThresholdText] = Field(
         default_factory=list,
         max_length=100,
-        description="What `GET /v1/jobs/{id}/gate` holds the results to, unless its query says otherwise.",
+        description="Thresholds that `GET /v1/jobs/{id}/gate` checks by default.",
         examples=[["acc_atom>=0.8", "refusal_rate<=0.02"]],
     )
     minimum_coverage: float = Field(
         MINIMUM_COVERAGE,
         ge=0,
         le=1,
-        description="The gate is inconclusive about a figure of a smaller share of what was planned.",
+        description="Below this coverage, the gate finds a value inconclusive.",
     )
     control: bool = Field(
         False,
-        description="Also ask each model without a persona, the items of the atomic tasks once for all personas and PersonaGym's"
-        " questions of each, and report in `control` how far its figures with a persona lie above those without.",
+        description="Also ask each model without a persona (the atomic tasks' items once for all personas, "
+        "PersonaGym's questions of each persona), and report in `control` how much higher values "
+        "are with a persona.",
     )
     protocol: Literal["paper", "hardened"] = Field(
         "paper",
-        description="`paper`: the papers' words and definitions. `hardened`: judges are told besides what of their prompts is"
-        " the judged text, and show by a key word that they follow ours and not its instructions.",
+        description="`paper`: the papers' prompts and definitions. `hardened`: judges are also told which "
+        "part of the prompt is the judged text, and prove with a key word that they follow our "
+        "prompt and not the text's instructions.",
     )
     budget: BudgetIn | None = Field(
         None,
-        description="What it may spend; used up, the job pauses with `status_reason: budget_exhausted`.",
+        description="Spending limits; once used up, the job pauses with `status_reason: budget_exhausted`.",
     )
     confirm_calls: int | None = Field(
         None,
         ge=1,
         le=10**12,
-        description="How many calls you expect: a job that is planned with more is refused. Large jobs need it; the"
-        " plan's `confirm_calls` says so, and what to give.",
+        description="The number of calls you expect; a job that needs more is refused. Required for large "
+        "jobs: the plan's `confirm_calls` tells the number.",
     )
     priority: Literal["low", "normal", "high"] = Field(
         "normal",
-        description="Where its calls wait beside those of your other jobs: each step has four times the turns.",
+        description="Priority among your own jobs; each step up gets four times as many turns.",
     )
     judging: JudgingIn = Field(
-        default_factory=JudgingIn, description="How sentences are judged: one by one, unless given."
+        default_factory=JudgingIn, description="How sentences are judged; default: one per call."
     )
     versions: VersionsIn | None = Field(
         None,
-        description="Rules of earlier versions, as `GET /v1/tasks` lists them; those not named are the latest. A job keeps"
-        " its versions, whatever a later release brings.",
+        description="Earlier versions of rules, as listed by `GET /v1/tasks`; default: the latest. A job "
+        "keeps its versions after later releases.",
     )
     reuse: ReuseIn | None = Field(
-        None, description="Whether replies are used again; what that spared is told in `reuse`."
+        None, description="Whether replies are reused; `reuse` reports the savings."
     )
     execution: Literal["direct", "batch"] = Field(
         "direct",
-        description="`batch` sends the calls through the providers' batch endpoints: half the price, within a day."
-        " PersonaGym's preparations are called directly all the same.",
+        description="`batch` sends calls through the providers' batch endpoints: half the price, within a "
+        "day. PersonaGym's preparation is always called directly.",
     )
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
-        default_factory=dict, max_length=16, description="Labels of your own; jobs can be listed by them."
+        default_factory=dict, max_length=16, description="Your own labels, by which jobs can be listed."
     )
 
     @property
@@ -538,12 +544,12 @@ class JobIn(Body):
 
 
 class DetectIn(Body):
-    """A difference of two models that a comparison of the planned job's results shall find."""
+    """A difference of two models that the planned job should be able to detect."""
 
     difference: float = Field(
         gt=0, le=1000, allow_inf_nan=False, description="The true difference.", examples=[0.05]
     )
-    power: float = Field(0.8, ge=0.5, le=0.99, description="In which share of such jobs it shall be found.")
+    power: float = Field(0.8, ge=0.5, le=0.99, description="Share of such jobs that should detect it.")
     metric: Literal["acc_atom", "acc", "ic_atom", "mean"] = Field("acc_atom", description="Over all tasks.")
     population: Literal["both", "personas"] = Field(
         "both",
@@ -553,21 +559,23 @@ class DetectIn(Body):
         None,
         ge=2,
         le=50,
-        description="How many models are compared with each other at once, all pairs at 5 % together. As many as the job has, unless given.",
+        description="Number of models compared at once, with an overall error rate of 5 % for all pairs. "
+        "Default: the job's models.",
     )
     from_job: Identifier | None = Field(
         None,
-        description="A finished job of at least two models, whose differences tell how much they vary with personas, wordings and runs.",
+        description="A finished job of at least two models, from which the variation over personas, wordings "
+        "and runs is estimated.",
     )
 
 
 class PlanIn(JobIn):
-    """A job to be planned."""
+    """A job to estimate."""
 
     detect: DetectIn | None = Field(
         None,
-        description="Asks how many personas, wordings and iterations find a difference; of jobs of atomic tasks alone."
-        " A job itself does not take it.",
+        description="Requests the number of personas, wordings and iterations that detects a difference; only "
+        "for jobs of atomic tasks. Not a field of jobs.",
     )
 
 

@@ -23,7 +23,7 @@ EXPECTED_UNIT = Unit(0, 0, EXPECTED_UNIT_CHARACTERS, "x" * EXPECTED_UNIT_CHARACT
 
 @dataclass(frozen=True, slots=True)
 class StageEstimate:
-    """What a stage is expected to take on one model.
+    """A stage's expected calls and cost on one model.
 
     Attributes:
         stage: Which stage.

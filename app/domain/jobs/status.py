@@ -4,7 +4,7 @@ from enum import StrEnum
 
 
 class JobStatus(StrEnum):
-    """Where a job stands; the names are those of the HTTP contract."""
+    """A job's status."""
 
     QUEUED = "queued"
     RUNNING = "running"

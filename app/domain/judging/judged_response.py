@@ -19,25 +19,26 @@ from app.domain.providers.reuse import ReplyOrigin
 ResponseStatus = Literal["answered", "refused", "filtered", "no_answer", "failed"]
 
 _Reused = Annotated[
-    ReplyOrigin | None, Field(description="Which job's reply it is, if no call was made for it.")
+    ReplyOrigin | None, Field(description="Where the reply was reused from, if no call was made.")
 ]
 _Doubt = Annotated[
     Suspicion | None,
     Field(
-        description="What makes it doubtful: `text` (it addresses the judge), `reply` (under `hardened`: without the key"
-        " word) or `both`."
+        description="Why it is uncertain: `text` (contains a prompt injection), `reply` (under `hardened`: "
+        "lacks the key word) or `both`."
     ),
 ]
 _Ended = Annotated[
     FinishReason | None,
-    Field(description="Why the judge's reply ended; `null` where there is none, or if that was not kept."),
+    Field(description="Why the judge's reply ended; `null` without a reply, or if not recorded."),
 ]
 _Thought = Annotated[
-    str | None, Field(description="What the judge thought before; nothing of it is scored. Untrusted text.")
+    str | None,
+    Field(description="The judge's thoughts before its reply, which are not scored. Untrusted text."),
 ]
 _Raw = Annotated[
     str | None,
-    Field(description="The judge's reply; `null` where it was not asked or never answered. Untrusted text."),
+    Field(description="The judge's reply; `null` if it was not asked or did not answer. Untrusted text."),
 ]
 
 
@@ -59,7 +60,7 @@ class UnitVerdict:
     raw: _Raw
     error: Annotated[
         str | None,
-        Field(description="Why there is no reply; `null` where there is one. Untrusted text."),
+        Field(description="Why there is no reply; `null` if there is one. Untrusted text."),
     ]
     in_character: Annotated[
         bool | None,
@@ -67,9 +68,7 @@ class UnitVerdict:
             description="Whether the score lies in the persona's level; `null` without a score or a persona."
         ),
     ]
-    group_size: Annotated[
-        int, Field(description="Sentences that the judge was asked about in the same call; 1 where alone.")
-    ]
+    group_size: Annotated[int, Field(description="Number of sentences in the same judging call.")]
     reused: _Reused
     suspicion: _Doubt
     finish_reason: _Ended
@@ -89,7 +88,7 @@ class JudgedUnit:
     text: Annotated[str, Field(description="The sentence as the judge read it. Untrusted text.")]
     verdicts: Annotated[
         tuple[UnitVerdict, ...],
-        Field(description="Ordered by dimension and judge; not all may be there yet."),
+        Field(description="Ordered by dimension and judge; possibly incomplete while the job runs."),
     ]
 
     @property
@@ -125,7 +124,7 @@ class AskedItem:
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     id: str
-    text: Annotated[str, Field(description="Empty where the task has none.")]
+    text: Annotated[str, Field(description="Empty if the task has none.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +137,7 @@ class ResponseUsage:
     output_tokens: int
     reasoning_tokens: Annotated[
         int | None,
-        Field(description="Those of the output that are thoughts; `null` where the provider does not say."),
+        Field(description="Output tokens that are thoughts; `null` if the provider does not report them."),
     ]
 
 
@@ -148,13 +147,18 @@ class JudgedResponse:
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
-    id: Annotated[str, Field(description="Stable over retries.")]
+    id: Annotated[str, Field(description="The same after retries.")]
     model: str
     persona: Annotated[
-        str, Field(description="Its id; in the control arm empty, or of PersonaGym whose question it is.")
+        str,
+        Field(
+            description="The persona's id; in the control arm, empty, or for PersonaGym the persona whose "
+            "question it is."
+        ),
     ]
     levels: Annotated[
-        dict[str, str], Field(description="The persona's, by dimension on which this response is judged.")
+        dict[str, str],
+        Field(description="The persona's levels, by dimension on which this response is judged."),
     ]
     task: str
     item: AskedItem
@@ -162,7 +166,7 @@ class JudgedResponse:
     instruction: Annotated[
         int | None,
         Field(
-            description="Number of the persona instruction, from 0, in the order of the manifest; `null` if unknown."
+            description="Number of the persona instruction, from 0, as in the manifest; `null` if unknown."
         ),
     ]
     iteration: Annotated[
@@ -171,13 +175,13 @@ class JudgedResponse:
     status: Annotated[
         ResponseStatus,
         Field(
-            description="`filtered`: refused or stopped by the provider's content filter. `no_answer`: nothing but thoughts, or stopped"
-            " for a reason that ends no answer. Only what is `answered` is judged."
+            description="`filtered`: refused or stopped by the provider's content filter. `no_answer`: only "
+            "thoughts, or ended early for an unknown reason. Only `answered` responses are judged."
         ),
     ]
-    text: Annotated[str | None, Field(description="`null` where the call failed. Untrusted text.")]
+    text: Annotated[str | None, Field(description="`null` if the call failed. Untrusted text.")]
     refusal: Annotated[bool, Field(description="Whether `status` is `refused`.")]
-    error: Annotated[str | None, Field(description="Why there is no text, or none to be judged.")]
+    error: Annotated[str | None, Field(description="Why there is no text, or none to judge.")]
     finish_reason: Annotated[
         FinishReason | None, Field(description="Why the model stopped; `null` for existing texts.")
     ]
@@ -185,23 +189,26 @@ class JudgedResponse:
     thoughts: Annotated[
         str | None,
         Field(
-            description="What the model thought before it wrote the text, which is not judged; empty where its provider keeps that to"
-            " itself, `null` where it did not think. Untrusted text."
+            description="The model's thoughts before the text, which are not judged; empty if the provider hides "
+            "them, `null` if the model did not think. Untrusted text."
         ),
     ]
     units: tuple[JudgedUnit, ...]
     question: Annotated[
-        str | None, Field(description="What a PersonaGym task asked; `null` for other tasks.")
+        str | None, Field(description="The question of a PersonaGym task; `null` for other tasks.")
     ]
     grades: Annotated[
         tuple[ResponseGrade, ...],
-        Field(description="Grades of a PersonaGym response, ordered by judge; not all may be there yet."),
+        Field(
+            description="Grades of a PersonaGym response, ordered by judge; possibly incomplete while the job "
+            "runs."
+        ),
     ]
-    score: Annotated[float | None, Field(description="The mean over the judges that gave a score.")]
+    score: Annotated[float | None, Field(description="Mean over the judges that gave a score.")]
     reused: Annotated[
-        ReplyOrigin | None, Field(description="Which job's text it is, if no call was made for it.")
+        ReplyOrigin | None, Field(description="Where the text was reused from, if no call was made.")
     ]
-    persona_description: Annotated[str, Field(description="The persona's. Untrusted text.")]
+    persona_description: Annotated[str, Field(description="The persona's description. Untrusted text.")]
     persona_traits: Annotated[
         tuple[str, ...],
         Field(description="All of the persona's traits in words, such as `high in extraversion`."),

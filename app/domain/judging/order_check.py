@@ -17,7 +17,7 @@ _DRAW_BYTES = 6
 
 
 class Order(StrEnum):
-    """How the options stand when a sentence is judged again."""
+    """The order of the options when a sentence is judged again."""
 
     REPEATED = "repeated"
     """As they did."""

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 
 class Suspicion(StrEnum):
-    """What makes a verdict doubtful."""
+    """Why a verdict is uncertain."""
 
     TEXT = "text"
     """What was judged addresses the judge."""

@@ -12,7 +12,7 @@ from app.domain.judging.thoughts import after_thoughts
 
 
 class VerdictStatus(StrEnum):
-    """What became of one judgement; only `scored` carries a number."""
+    """The status of one judgement; only `scored` has a number."""
 
     SCORED = "scored"
     NOT_APPLICABLE = "not_applicable"

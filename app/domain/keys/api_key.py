@@ -23,7 +23,7 @@ _FORM = re.compile(rf"{MARK}[0-9A-Za-z]{{{RANDOM_CHARACTERS + CHECKSUM_CHARACTER
 
 
 class Scope(StrEnum):
-    """What a key may do. Each may also do what those before it may."""
+    """What a key may do. Each scope includes those before it."""
 
     READ = "read"
     """See everything of its tenant, and plan jobs."""

@@ -25,36 +25,36 @@ KEY_EXAMPLE: JsonDict = {
 
 
 class SpendingIn(Body):
-    """What a key's jobs may spend together."""
+    """A cap on the total spending of a key's jobs."""
 
     usd_limit: float = Field(gt=0, le=MOST_USD, description="US dollars at list prices.")
 
 
 class ApiKeyIn(Body):
-    """A key that is to be made."""
+    """A key to create."""
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [KEY_EXAMPLE]})
 
-    name: Line = Field(min_length=1, description="For people: who or what uses it.")
+    name: Line = Field(min_length=1, description="Who or what uses the key.")
     scopes: list[Annotated[Scope, Field(strict=False)]] = Field(
         min_length=1,
         max_length=len(Scope),
-        description="`read` sees; `submit` also spends money and keeps or deletes things; `admin` also manages keys,"
-        " webhooks and connections.",
+        description="`read` reads; `submit` also spends money and stores or deletes things; `admin` also "
+        "manages keys, webhooks and connections.",
     )
     expires_at: Annotated[AwareDatetime, Field(strict=False)] | None = Field(
-        None, description="When it ends; `null` for never."
+        None, description="When the key expires; `null` for never."
     )
     requests_per_minute: int | None = Field(
-        None, ge=1, le=MOST_REQUESTS, description="How often it may ask; `null` for no limit."
+        None, ge=1, le=MOST_REQUESTS, description="Rate limit; `null` for none."
     )
     spending: SpendingIn | None = Field(
-        None, description="A cap on what all jobs that it submits spend together; `null` for none."
+        None, description="A cap on the total spending of all jobs that the key submits; `null` for none."
     )
 
 
 class ApiKeyChangeIn(ChangeBody):
-    """What to change of a key; what is left out stays."""
+    """Changes to a key; omitted fields stay as they are."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, json_schema_extra={"examples": [{"spending": {"usd_limit": 100}}]}
@@ -64,7 +64,8 @@ class ApiKeyChangeIn(ChangeBody):
     requests_per_minute: int | None = Field(None, ge=1, le=MOST_REQUESTS, description="`null` for no limit.")
     spending: SpendingIn = Field(
         default_factory=lambda: SpendingIn(usd_limit=1),
-        description="Of a key that was made with a cap: what its jobs took so far was not counted otherwise.",
+        description="Only for a key that was created with a cap: without one, its jobs' spending was not "
+        "counted.",
     )
 
 
@@ -79,34 +80,35 @@ class RotationIn(Body):
         OVERLAP_SECONDS,
         ge=0,
         le=LONGEST_OVERLAP_SECONDS,
-        description="For how long the former key is still taken; 0 ends it at once.",
+        description="How long the replaced key stays valid; 0 revokes it at once.",
     )
 
 
 class FormerKey(Answer):
-    """The key before the last rotation, while it is still taken."""
+    """The key before the last rotation, while still valid."""
 
     prefix: str
     expires_at: datetime
 
 
 class Spending(Answer):
-    """What a key's jobs may spend together, and what they have."""
+    """A cap on the total spending of a key's jobs, and the amount spent."""
 
     usd_limit: float
     usd_spent: float = Field(
-        description="Recorded calls, and the worst case of those on their way or of unknown cost; of deleted jobs too."
+        description="Recorded calls, plus the worst case of calls in flight or of unknown cost; includes "
+        "deleted jobs."
     )
 
 
 class ApiKey(Answer):
-    """An API key, without what would let anybody use it."""
+    """An API key, without the secret."""
 
     id: str = Field(examples=["key_01kxyz0abcdefghjkmnpqrstvw"])
     object: Literal["api_key"] = "api_key"
     name: str
     prefix: str = Field(
-        description="How the key begins, which is no secret.", examples=["assay_4fT9zQ2mWb1X"]
+        description="The key's first characters, which are not secret.", examples=["assay_4fT9zQ2mWb1X"]
     )
     scopes: list[Literal["read", "submit", "admin"]]
     status: Literal["live", "expired", "revoked"]
@@ -120,10 +122,10 @@ class ApiKey(Answer):
 
 
 class NewApiKey(ApiKey):
-    """A key that was just made or rotated."""
+    """A new key."""
 
     key: str = Field(
-        description="Shown now and never again.",
+        description="Shown only once.",
         examples=["assay_4fT9zQ2mWb1Xq7Yp0cRkLs8dVn3HgJ6aEuKtZoBxMiPw5S1CyFDr"],
     )
 

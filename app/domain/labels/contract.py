@@ -97,26 +97,28 @@ class LabellingRoundIn(Body):
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [ROUND_EXAMPLE]})
 
-    job: Annotated[str, Field(max_length=100)] = Field(description="A job that is over.")
+    job: Annotated[str, Field(max_length=100)] = Field(description="A finished job.")
     kind: Annotated[LabellingKind, Field(strict=False)] = Field(
-        description="`sentences` are scored, of `pairs` the one is chosen that is nearer to the scale's upper end; whole"
-        " `responses` to PersonaGym tasks are graded by the rubric that judges grade by."
+        description="`sentences` are scored; in `pairs`, the sentence closer to the scale's upper end is "
+        "chosen; whole `responses` to PersonaGym tasks are graded by the judges' rubric."
     )
     dimension: Identifier | None = Field(
-        None, description="On which; may be left out where the job has only one. Not of `responses`."
+        None, description="Required if the job has several; not for `responses`."
     )
-    size: int = Field(50, ge=1, le=MOST_THINGS, description="How many; fewer if there are not so many.")
+    size: int = Field(50, ge=1, le=MOST_THINGS, description="Number to draw; fewer if there are fewer.")
     seed: int = Field(0, ge=0, le=2**31)
     allocation: Annotated[Allocation, Field(strict=False)] = Field(
         Allocation.EVEN,
-        description="`even`: as many of each score; `neyman`: sentences that no round has drawn, more where by earlier labels people"
-        " and judges differ more, so that calibrated figures have the narrowest intervals.",
+        description="`even`: equally many of each score; `neyman`: sentences not drawn before, more where "
+        "earlier labels of people and judges differ more, so that calibrated values have the "
+        "narrowest intervals.",
     )
     answers_each: int | None = Field(
         None,
         ge=1,
         le=MOST_ANSWERS_EACH,
-        description="How many people answer each; what so many have answered is not shown to others. `null`: everybody answers all.",
+        description="Number of people who answer each; then it is no longer shown to others. `null`: everyone "
+        "answers all.",
     )
 
     @model_validator(mode="after")
@@ -127,11 +129,11 @@ class LabellingRoundIn(Body):
 
 
 class KeptAnnotations(Answer):
-    """What became of annotations that were sent."""
+    """The outcome of adding annotations."""
 
     created: int
-    changed: int = Field(description="Those that replaced another answer of the same annotator.")
-    unchanged: int = Field(description="Those that were there already.")
+    changed: int = Field(description="Those that replaced an earlier answer by the same annotator.")
+    unchanged: int = Field(description="Those that were already stored.")
 
 
 class Annotation(Answer):
@@ -143,7 +145,7 @@ class Annotation(Answer):
     response: str
     unit: int | None = Field(description="`null`: the whole response.")
     dimension: str | None = Field(description="`null`: by a PersonaGym task's rubric.")
-    score: int | Literal["not_applicable"] | None = Field(description="`null` of a pair.")
+    score: int | Literal["not_applicable"] | None = Field(description="`null` for a pair.")
     other_response: str | None
     other_unit: int | None
     preferred: Literal["first", "second", "equal"] | None
@@ -156,45 +158,47 @@ class AnnotationList(Page[Annotation]):
 
 
 class Stratum(Answer):
-    """What was drawn of the sentences, or pairs, that the judges gave the same; of responses of one model and task."""
+    """What was drawn from the sentences (or pairs) with the same judges' score, or from the responses of one model and task."""
 
     task: str
-    model: str | None = Field(None, description="Of responses.")
+    model: str | None = Field(None, description="Only for responses.")
     scores: list[int] = Field(
-        description="The judges' mean score, rounded: one, of a pair two, of responses none."
+        description="The judges' mean score, rounded: one for sentences, two for pairs, none for responses."
     )
     drawn: int
     available: int = Field(
-        description="Sentences or responses; of a pair those with the first score times the others."
+        description="Number to draw from; for pairs, the number with the first score × the number with the "
+        "second."
     )
     spread: float | None = Field(
         None,
-        description="Of a Neyman round: the standard deviation of how far people and judges are apart in ACC_atom, by earlier labels.",
+        description="For a Neyman round: the standard deviation of the difference of people and judges in "
+        "ACC_atom, by earlier labels.",
     )
 
 
 class Labelled(Answer):
-    """How far an annotator has come."""
+    """An annotator's progress."""
 
     annotator: str
     answered: int
 
 
 class LabellingRound(Answer):
-    """A sample that people are shown: the same for everybody, in a different order for each."""
+    """A sample for people to label: the same for everyone, each in a different order."""
 
     id: str = Field(examples=["lab_01kxyz0abcdefghjkmnpqrstvw"])
     object: Literal["labelling_round"] = "labelling_round"
     job: str
     kind: Literal["sentences", "responses", "pairs"]
-    dimension: str | None = Field(description="`null` of responses.")
-    size: int = Field(description="How many were asked for.")
+    dimension: str | None = Field(description="`null` for responses.")
+    size: int = Field(description="Number requested.")
     seed: int
     allocation: Literal["even", "neyman"]
     answers_each: int | None = Field(
-        description="How many people answer each; `null`: everybody answers all."
+        description="Number of people who answer each; `null`: everyone answers all."
     )
-    n: int = Field(description="How many there are.")
+    n: int = Field(description="Number drawn.")
     strata: list[Stratum]
     annotators: list[Labelled]
     created_at: datetime
@@ -202,30 +206,33 @@ class LabellingRound(Answer):
 
 
 class CalibratedFigure(Answer):
-    """A total, or the difference of two models' totals, as people would give it."""
+    """A total, or a difference of two models' totals, estimated as people would score it."""
 
     keys: dict[str, str] = Field(
-        description="What its cells have in common; of a difference the models `a` and `b`, of which it is a − b.",
+        description="What its cells have in common; for a difference (a − b), the models `a` and `b`.",
         examples=[{"model": "simulated/sim-faithful"}],
     )
     metric: Literal["mean", "acc_atom", "acc_atom_corrected"]
-    judged: float | None = Field(description="As the judges give it.")
+    judged: float | None = Field(description="The judges' value.")
     calibrated: Metric = Field(
-        description="As people would give it. n counts labels. Of totals, `ci95` is over other personas like these and"
-        " `ci95_runs` over these cells measured again, `ci95_wordings` and `ci95_both` as in the results; of differences there is none."
+        description="The value people would give. n counts labels. For totals, `ci95` is over other personas "
+        "like these, `ci95_runs` over these cells measured again, and `ci95_wordings` and "
+        "`ci95_both` are as in the results; differences have none of them."
     )
-    ci95_texts: Ends | None = Field(description="For these very texts, were other sentences labelled.")
+    ci95_texts: Ends | None = Field(
+        description="Interval for these texts, over other draws of the labelled sentences."
+    )
     ci95_texts_reason: str | None = None
     labels_needed: int | None = Field(
-        description="For `ci95_texts` of ± `half_width`, divided over the scores as now."
+        description="Labels needed for `ci95_texts` of ± `half_width`, divided over the scores as now."
     )
     labels_needed_at_best: int | None = Field(
-        description="The same, divided as well as can be: more where people and judges differ more."
+        description="The same with the best division: more labels where people and judges differ more."
     )
     rogan_gladen: Metric | None = Field(
         None,
-        description="Of models' ACC_atom: the judges' figure corrected by their sensitivity and specificity in each level, taken"
-        " to be the same for all models.",
+        description="For models' ACC_atom: the judges' value corrected by their sensitivity and specificity "
+        "at each level, assumed to be the same for all models.",
     )
 
 
@@ -233,37 +240,37 @@ By = Literal["level", "model", "length"]
 
 
 class JudgeErrors(Answer):
-    """A judge's errors on some sentences, each counting for as many as it stands for."""
+    """A judge's errors on a group of sentences, each weighted by the number it represents."""
 
     judge: str
-    by: By | None = Field(description="`null`: of all.")
+    by: By | None = Field(description="`null`: all sentences.")
     key: str | None
-    mean_difference: Metric = Field(description="The judge's score less the annotators'.")
+    mean_difference: Metric = Field(description="The judge's score − the annotators'.")
     exact_agreement: Metric
-    from_others: Metric = Field(description="`mean_difference` less that of all other sentences.")
+    from_others: Metric = Field(description="`mean_difference` − that of all other sentences.")
     confusion: dict[int, dict[int, Metric]] = Field(
-        description="By the annotators' score the share of each of the judge's."
+        description="By the annotators' score: the share of each judge's score."
     )
 
 
 class DimensionCalibration(Answer):
-    """What labels of rounds say of the figures on one dimension."""
+    """What labels from labelling rounds say about the values on one dimension."""
 
     dimension: str
-    labels: int = Field(description="Sentences that rounds drew and somebody labelled.")
+    labels: int = Field(description="Sentences that rounds drew and people labelled.")
     totals: list[CalibratedFigure]
     differences: list[CalibratedFigure]
     judge_errors: list[JudgeErrors]
 
 
 class JobCalibration(Answer):
-    """A job's totals as people would give them; empty where no sentence that a round drew is labelled."""
+    """A job's totals as people would score them; empty if no drawn sentence has been labelled."""
 
     job: str
     half_width: float
     totals: list[CalibratedFigure] = Field(
-        description="Over all dimensions; null where on one of them no sentence is labelled."
+        description="Over all dimensions; `null` if one of them has no labelled sentence."
     )
     differences: list[CalibratedFigure]
-    not_calibrated: dict[str, str] = Field(description="Why the other metrics are not here.")
+    not_calibrated: dict[str, str] = Field(description="Why other metrics are not calibrated.")
     data: list[DimensionCalibration] = Field(description="By dimension.")

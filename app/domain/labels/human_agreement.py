@@ -9,7 +9,7 @@ from app.domain.metrics.metric import Metric
 
 
 class WeightedWithJudge(Answer):
-    """The same of the sentences, or pairs, from which labelling rounds drew, each counting for as many as it stands for."""
+    """The same for the sentences (or pairs) from which labelling rounds drew, weighted by the number that each represents."""
 
     kendall_tau: Metric
     spearman_rho: Metric | None = Field(None, description="Of scores only.")
@@ -19,13 +19,13 @@ class WeightedWithJudge(Answer):
 
 
 class WeightedAgreement(Answer):
-    """Agreement of the sentences, or pairs, from which labelling rounds drew."""
+    """Agreement over the sentences (or pairs) from which labelling rounds drew."""
 
     fleiss_kappa: Metric
-    population: int = Field(description="Sentences, or pairs, from which rounds drew; 0 without a round.")
-    covered: int = Field(
-        description="Of them those in strata with an answer, of which all weighted figures are."
+    population: int = Field(
+        description="Number of sentences (or pairs) from which rounds drew; 0 without a round."
     )
+    covered: int = Field(description="Those in strata with an answer, to which all weighted values refer.")
 
 
 class AgreementWithJudge(Answer):
@@ -33,49 +33,53 @@ class AgreementWithJudge(Answer):
 
     judge: str
     kendall_tau: Metric = Field(
-        description="Of scores τ_b between the judge's and the annotators' mean; of pairs τ_A: answers in the order of the"
-        " judge's scores less those against it, by all. n counts the things compared."
+        description="For scores, τ_b between the judge's score and the mean of the annotators'; for pairs, "
+        "τ_A: (answers in the order of the judge's scores − answers against it) ÷ all answers. n "
+        "counts what was compared."
     )
     spearman_rho: Metric | None = Field(None, description="Of scores only.")
     exact_agreement: Metric | None = Field(
         None,
-        description="Share of answers that are the judge's score, each thing counting once. Of single sentences and grades"
-        " only, like the two that follow.",
+        description="Share of answers equal to the judge's score; each sentence or grade counts once. Only "
+        "for single sentences and grades, like the two fields after it.",
     )
     quadratic_kappa: Metric | None = Field(None, description="Cohen's κ of the judge with each answer.")
     alpha_ordinal: Metric | None = Field(None, description="Krippendorff's α of the judge with each answer.")
     weighted: WeightedWithJudge = Field(
-        description="The same, of all that was drawn from; those above are of what was drawn."
+        description="The same for everything that was drawn from; the fields above are for what was drawn."
     )
     left_out: dict[str, int] = Field(
-        description="`without_score`: the judge gave none; of pairs `same_score`: the same to both.",
+        description="`without_score`: the judge gave no score; for pairs, `same_score`: the judge gave both "
+        "the same score.",
         examples=[{"without_score": 2}],
     )
 
 
 class ModelAgreement(Answer):
-    """How far annotators agree with one judge, or with the mean of all, on one model's texts."""
+    """How far annotators agree with one judge, or with the mean of all judges, on one model's texts."""
 
     kind: Literal["sentences", "responses", "pairs"]
     dimension: str | None = Field(description="`null`: by PersonaGym's rubrics.")
-    model: str | None = Field(description="`null` of pairs, which are of all models.")
+    model: str | None = Field(description="`null` for pairs, which cover all models.")
     task: str | None = Field(
-        description="`null` of pairs, which are of all tasks, and of the PersonaScore over personas."
+        description="`null` for pairs, which cover all tasks, and for the PersonaScore over personas."
     )
     judge: str | None = Field(description="`null`: the mean of the judges that gave a score.")
-    personas: int = Field(description="Over how many; intervals are over personas, of pairs over pairs.")
+    personas: int = Field(
+        description="Number of personas; intervals are over personas, for pairs over pairs."
+    )
     left_out: int = Field(
-        description="Things with an answer that lack the judge's score, of pairs also those with equal scores; of the"
-        " PersonaScore, personas without an answer for each task."
+        description="Answered, but without the judge's score (for pairs, also those with equal scores); for "
+        "the PersonaScore, personas without an answer for each task."
     )
     kendall_tau: Metric = Field(
-        description="τ_b of the annotators' mean with the judge's score, of pairs τ_A. n counts sentences, responses, pairs, or"
-        " personas."
+        description="τ_b of the annotators' mean with the judge's score; for pairs τ_A. n counts sentences, "
+        "responses, pairs or personas."
     )
     kendall_p: float | None = Field(
-        description="By a permutation test: scores exchanged between personas; of pairs by a sign test."
+        description="By a permutation test that exchanges scores between personas; for pairs, by a sign test."
     )
-    spearman_rho: Metric | None = Field(description="`null` of pairs.")
+    spearman_rho: Metric | None = Field(description="`null` for pairs.")
     spearman_p: float | None
 
 
@@ -84,16 +88,16 @@ class AmongAnnotators(Answer):
 
     kind: Literal["sentences", "responses", "pairs"]
     dimension: str | None
-    task: str | None = Field(description="Where a PersonaGym task's rubric was used.")
+    task: str | None = Field(description="The PersonaGym task whose rubric was used, if any.")
     annotators: int
     n: int = Field(description="Sentences, responses or pairs with an answer.")
     answers: int
     fleiss_kappa: Metric
-    alpha_ordinal: Metric | None = Field(description="Krippendorff's α of the scores; `null` of pairs.")
+    alpha_ordinal: Metric | None = Field(description="Krippendorff's α of the scores; `null` for pairs.")
 
 
 class HumanStudy(Answer):
-    """How far people agree with a job's judges by model and task, and with each other; empty where nobody has annotated."""
+    """How far people agree with a job's judges by model and task, and with each other; empty if there are no annotations."""
 
     job: str
     among_annotators: list[AmongAnnotators]
@@ -105,11 +109,11 @@ class HumanAgreement(Answer):
 
     kind: Literal["sentences", "responses", "pairs"]
     dimension: str | None
-    task: str | None = Field(description="Where a PersonaGym task's rubric was used.")
+    task: str | None = Field(description="The PersonaGym task whose rubric was used, if any.")
     annotators: int
     n: int = Field(description="Sentences, responses or pairs with an answer.")
     answers: int
-    not_applicable: int = Field(description="Those that all who answered found not applicable.")
-    fleiss_kappa: Metric = Field(description="Among the annotators; n counts those with two answers or more.")
+    not_applicable: int = Field(description="Those that everyone who answered marked not applicable.")
+    fleiss_kappa: Metric = Field(description="Among annotators; n counts those with at least two answers.")
     weighted: WeightedAgreement
     judges: list[AgreementWithJudge]

@@ -44,7 +44,7 @@ NO_PILOT = Pilot(0, {})
 
 
 class LabellingKind(StrEnum):
-    """What people are shown."""
+    """What people label."""
 
     SENTENCES = "sentences"
     RESPONSES = "responses"

@@ -16,7 +16,7 @@ from app.domain.metrics.scores import CellScores
 
 
 class UnitCounts(Answer):
-    """Judged sentences by what became of the judgement."""
+    """Judged sentences by verdict status."""
 
     # A sentence that two judges judged counts twice.
     model_config = ConfigDict(frozen=True)

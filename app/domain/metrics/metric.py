@@ -15,7 +15,7 @@ IntArray = npt.NDArray[np.int64]
 
 
 class Metric(BaseModel):
-    """A figure, with what it was taken over; `null` with a reason where it does not exist."""
+    """A value with its n; `null` with a reason if it does not exist."""
 
     # What nobody asked for, such as an interval, is not set, and left out of JSON.
     model_config = ConfigDict(frozen=True)
@@ -25,20 +25,24 @@ class Metric(BaseModel):
     reason: str | None = None
     ci95: Ends | None = Field(
         None,
-        description="95 % confidence interval. Of a cell: its runs repeated with these wordings. Of a total: personas like"
-        " these, these wordings.",
+        description="95 % confidence interval. Cell: over repeated runs with these wordings. Total: over "
+        "personas like these, with these wordings.",
         examples=[[0.7, 0.85]],
     )
     ci95_reason: str | None = Field(None, description="Why there is no interval.")
     ci95_runs: Ends | None = Field(
-        None, description="Of a total: these personas, these wordings, their runs repeated."
+        None, description="Total: 95 % interval over repeated runs, for these personas and wordings."
     )
     ci95_runs_reason: str | None = Field(None, description="Why there is no such interval.")
-    ci95_wordings: Ends | None = Field(None, description="These personas, wordings like these.")
+    ci95_wordings: Ends | None = Field(
+        None, description="95 % interval over wordings like these, for these personas."
+    )
     ci95_wordings_reason: str | None = Field(None, description="Why there is no such interval.")
-    ci95_both: Ends | None = Field(None, description="Of a total: personas like these, wordings like these.")
+    ci95_both: Ends | None = Field(
+        None, description="Total: 95 % interval over personas and wordings like these."
+    )
     ci95_both_reason: str | None = Field(None, description="Why there is no such interval.")
-    left_out: int | None = Field(None, description="In totals: cells, or personas, that lack the metric.")
+    left_out: int | None = Field(None, description="In totals: cells (or personas) without the metric.")
 
     @model_validator(mode="after")
     def _is_there_or_says_why_not(self) -> Self:

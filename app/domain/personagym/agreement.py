@@ -16,7 +16,7 @@ NO_VARIATION = "no_variation: an evaluator gave all of the responses the same sc
 
 
 class GradeAgreement(BaseModel):
-    """The agreement of two judges' grades in one task; each figure's n is the number of responses that both graded."""
+    """The agreement of two judges' grades in one task; n is the number of responses that both graded."""
 
     task: str
     judges: tuple[str, str] = Field(description="Sorted.")

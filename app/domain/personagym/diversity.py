@@ -47,7 +47,7 @@ class Likeness:
 
 
 class Diversity(Answer):
-    """How alike generated personas are: Jaccard similarities, 0 to 1, over all pairs of them."""
+    """How similar generated personas are: Jaccard similarities, 0 to 1, over all pairs."""
 
     pairs: int
     highest_attributes: float = Field(description="Of two descriptions' content words.")

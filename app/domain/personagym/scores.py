@@ -55,16 +55,14 @@ class Grade:
 
 
 class GymResponses(BaseModel):
-    """Responses to PersonaGym questions by what became of them."""
+    """Responses to PersonaGym questions by status."""
 
     planned: int
     answered: int
     refused: int = Field(description="By the model.")
     failed: int
     filtered: int = Field(0, description="Refused or stopped by the provider's content filter.")
-    no_answer: int = Field(
-        0, description="Nothing but thoughts, or stopped for a reason that ends no answer; not graded."
-    )
+    no_answer: int = Field(0, description="Only thoughts, or ended early for an unknown reason; not graded.")
 
     @classmethod
     def of(cls, **counts: int) -> Self:
@@ -101,32 +99,33 @@ class GymTally:
 
 
 class TaskScore(Metric):
-    """How well a model plays one persona in one task, 1–5; n counts questions with a grade."""
+    """A model's score on one persona in one task, 1–5; n counts questions with a grade."""
 
     questions: int = Field(description="Questions asked.")
-    grades: UnitCounts = Field(description="Two judges' grades of a response count twice.")
+    grades: UnitCounts = Field(description="Number of grades; a response graded by two judges counts twice.")
     by_judge: dict[str, Metric] = Field(description="The score by each judge alone.")
     responses: GymResponses
 
 
 class PersonaResult(BaseModel):
-    """How well a model plays one persona."""
+    """A model's scores on one persona."""
 
     model: str
     persona: str
     persona_score: Metric = Field(
-        description="PersonaScore, 1–5: the mean over tasks, missing as soon as a task's score is; n counts questions."
+        description="PersonaScore, 1–5: the mean over tasks, missing if any task's score is; n counts "
+        "questions."
     )
     tasks_in_job: int
     tasks_in_paper: int = Field(
         description="A PersonaScore over fewer tasks is not comparable to the paper's."
     )
-    tasks: dict[str, TaskScore] = Field(description="Each of the job's, also without any grade.")
+    tasks: dict[str, TaskScore] = Field(description="Each of the job's tasks, even without grades.")
     responses: GymResponses
 
 
 class Spread(Metric):
-    """A mean over personas, and the standard deviation between them."""
+    """A mean and standard deviation over personas."""
 
     sd: float | None = Field(description="Denominator n − 1; `null` for fewer than two personas.")
 

@@ -14,7 +14,7 @@ SampledRole = Literal["model", "persona_agent", "judge", "reasoner"]
 
 
 class NotSent(Answer):
-    """A parameter that is asked for and not sent."""
+    """A requested parameter that is not sent."""
 
     parameter: str = Field(description="A field of `extra` as `extra.<name>`.")
     value: Any
@@ -22,23 +22,25 @@ class NotSent(Answer):
 
 
 class SentParameters(Answer):
-    """What a job would send of the model's parameters."""
+    """Which of the model's parameters a job would send."""
 
-    family: str | None = Field(description="Its family in the model table; `null` where it knows none.")
+    family: str | None = Field(description="The family in the model table; `null` if unknown.")
     sent: dict[str, Any] = Field(description="Fields of the request's body.")
     not_sent: list[NotSent]
-    without_effect: list[str] = Field(description="Parameters that the model takes and ignores.")
+    without_effect: list[str] = Field(description="Parameters that the model accepts but ignores.")
 
 
 class CheckedReply(Answer):
     """What the model answered."""
 
-    text: str = Field(description="Its beginning.")
+    text: str = Field(description="The beginning of the text.")
     finish_reason: str
     model_snapshot: str | None = Field(description="The model's name in the reply.")
     input_tokens: int | None
     output_tokens: int | None
-    thoughts: bool = Field(description="Whether the reply has thoughts, which are kept apart from its text.")
+    thoughts: bool = Field(
+        description="Whether the reply contains thoughts, which are stored apart from its text."
+    )
 
 
 class CheckedLimits(Answer):
@@ -54,21 +56,21 @@ class CheckError(Answer):
     """Why there is no reply."""
 
     code: str = Field(description="The provider's code, or one of ours.")
-    status: int | None = Field(description="HTTP status; `null` where no response came.")
+    status: int | None = Field(description="HTTP status; `null` if no response came.")
     message: str
     cause: str = Field(description="What happened, in plain words.")
     remedy: str = Field(description="What to do about it.")
 
 
 class RefusedParameter(Answer):
-    """A parameter that the provider refused and that the model table does not know to be refused."""
+    """A parameter that the provider refused although the model table lists it as accepted."""
 
     parameter: str
-    said: str = Field(description="The provider's words.")
+    said: str = Field(description="The provider's message.")
 
 
 class CheckedPrice(Answer):
-    """US dollars per million tokens; `null` where no price is known."""
+    """US dollars per million tokens; `null` if no price is known."""
 
     input: Amount | None
     output: Amount | None
@@ -76,22 +78,22 @@ class CheckedPrice(Answer):
 
 
 class ModelEnds(Answer):
-    """When a model ends."""
+    """When a model is retired."""
 
-    day: str = Field(description="The day from which on it is not answered.", examples=["2027-01-14"])
+    day: str = Field(description="The first day on which it no longer answers.", examples=["2027-01-14"])
     source: str
     certainty: Literal["vendor", "secondary", "inferred"]
 
 
 class Finding(Answer):
-    """A sentence for people."""
+    """A finding, as a sentence."""
 
     good: bool
     text: str
 
 
 class ModelCheck(Answer):
-    """What a check of a model found."""
+    """The findings of a model check."""
 
     object: Literal["model_check"] = "model_check"
     model: str
@@ -99,19 +101,21 @@ class ModelCheck(Answer):
     kind: str
     base_url: str
     simulated: bool
-    works: bool | None = Field(description="Whether it answered with a text; `null` where it was not called.")
+    works: bool | None = Field(description="Whether it answered with a text; `null` if it was not called.")
     calls: int
     latency_ms: float | None = Field(description="Of the last call.")
-    usd: Amount | None = Field(description="What the answered call cost, where that is known.")
+    usd: Amount | None = Field(description="Cost of the answered call, if known.")
     reply: CheckedReply | None
     limits: CheckedLimits | None
     error: CheckError | None
     refused: list[RefusedParameter]
     price: CheckedPrice
     ends: ModelEnds | None
-    model_table: str | None = Field(description="Version of the data on what families of models take.")
+    model_table: str | None = Field(
+        description="Version of the table of model families and their parameters."
+    )
     parameters: SentParameters
-    findings: list[Finding] = Field(description="All of it in sentences.")
+    findings: list[Finding] = Field(description="All findings as sentences.")
 
 
 class ConnectionAnswer(Answer):
@@ -133,7 +137,7 @@ class ConnectionList(Answer):
 
 
 class KeptLimits(Answer):
-    """How fast a model may be called; `null` for no limit."""
+    """Rate limits of a model; `null` for none."""
 
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
@@ -141,7 +145,7 @@ class KeptLimits(Answer):
 
 
 class KeptConnectionLimits(KeptLimits):
-    """Limits for each model by itself, and those of single models."""
+    """Limits for each model separately, and for single models."""
 
     models: dict[str, KeptLimits]
 
@@ -152,7 +156,7 @@ class KeptPrices(Answer):
     input: float
     output: float
     cached_input: float | None
-    batch_share: float = Field(description="What a call in a batch costs, as a share of these.")
+    batch_share: float = Field(description="The price of a batch call as a share of these prices.")
 
 
 class KeptConnection(Answer):
@@ -161,14 +165,15 @@ class KeptConnection(Answer):
     name: str = Field(examples=["lab-vllm"])
     object: Literal["connection"] = "connection"
     version: str = Field(
-        description="Another one after each change of URL, limits or prices. Jobs keep the one with which they were submitted.",
+        description="Changes with URL, limits or prices. A job keeps the version it was submitted with.",
         examples=["3f9c2a7104d8be65"],
     )
     kind: ConnectionKind
     base_url: str
     key_set: bool
     key_hint: str | None = Field(
-        description="The key's last four characters; `null` without a key, or with one of less than 20 characters.",
+        description="The key's last four characters; `null` without a key, or if it is shorter than 20 "
+        "characters.",
         examples=["x7Qa"],
     )
     limits: KeptConnectionLimits
@@ -176,10 +181,10 @@ class KeptConnection(Answer):
     models: list[str] | None = Field(description="`null` for all.")
     batches: bool
     families: dict[str, str] = Field(
-        description="By model: the name by which the model table knows its family."
+        description="By model: a name from which the model table knows its family."
     )
     description: str | None
-    created_at: datetime = Field(description="Of this version.")
+    created_at: datetime = Field(description="When this version was created.")
     updated_at: datetime
 
 

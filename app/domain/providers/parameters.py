@@ -21,7 +21,7 @@ A model that writes more without a limit can exceed its job's budget by the rest
 
 
 class Dropped(NamedTuple):
-    """A parameter that is asked for and not sent.
+    """A requested parameter that is not sent.
 
     Attributes:
         name: As in ``ModelParameters``; a field of ``extra`` as ``extra.<name>``.

@@ -25,7 +25,7 @@ class ReuseScope(StrEnum):
 
 
 class ReplyOrigin(StrEnum):
-    """Where a reply that was used again comes from."""
+    """Where a reused reply comes from."""
 
     SAME_JOB = "same_job"
     OTHER_JOB = "other_job"

@@ -30,7 +30,7 @@ class Tokens(Answer):
 class ModelUsage(Tokens, OfModel):
     """Calls and tokens of one stage on one model."""
 
-    usd: Amount | None = Field(description="`null` where no price is known.")
+    usd: Amount | None = Field(description="`null` if no price is known.")
     unpriced_calls: int
 
 
@@ -43,19 +43,17 @@ class JobUsage(Tokens):
 class Cost(Answer):
     """US dollars spent."""
 
-    usd: Amount | None = Field(description="`null` where no price is known.")
-    unpriced_calls: int = Field(
-        description="Calls that cost, or may have cost, something unknown and are not in the sum."
-    )
+    usd: Amount | None = Field(description="`null` if no price is known.")
+    unpriced_calls: int = Field(description="Calls of unknown, possibly zero, cost; not included in the sum.")
 
 
 class FailedCalls(OfModel):
-    """Calls of one stage and model that failed alike."""
+    """Calls of one stage and model that failed in the same way."""
 
     code: str = Field(description="The provider's code, or one of ours such as `timeout`.")
-    http_status: int | None = Field(description="`null` where no answer came.")
-    detail: str | None = Field(description="The provider's words to one of them, at most 300 characters.")
-    calls: int = Field(description="Attempts; those that were repeated with success are among them.")
+    http_status: int | None = Field(description="`null` if no answer came.")
+    detail: str | None = Field(description="The provider's message for one of them, at most 300 characters.")
+    calls: int = Field(description="Attempts, including those that succeeded when retried.")
     last_at: datetime
 
 
@@ -66,16 +64,16 @@ class Spared(Answer):
     other_job: int = Field(description="Replies to calls of your other jobs.")
     input_tokens: int
     output_tokens: int
-    usd: Amount | None = Field(description="`null` where no price is known.")
-    unpriced_replies: int = Field(description="Replies whose price is unknown and not in the sum.")
+    usd: Amount | None = Field(description="`null` if no price is known.")
+    unpriced_replies: int = Field(description="Replies of unknown price, not in the sum.")
 
 
 class SparedByModel(Spared, OfModel):
-    """The same of one stage on one model."""
+    """The same for one stage and model."""
 
 
 class ReuseAnswer(Spared):
-    """What a job was spared; nothing of it is in `usage`, `cost` or the budget."""
+    """What reuse saved; none of it is in `usage`, `cost` or the budget."""
 
-    oldest: datetime | None = Field(description="When the oldest of these replies was asked for.")
+    oldest: datetime | None = Field(description="When the oldest of these replies was requested.")
     by_model: list[SparedByModel]

@@ -11,13 +11,13 @@ from app.domain.results.results import Correlation, ResponseStatuses
 
 
 class BaselineSource(Answer):
-    """A paper whose figures these are."""
+    """A paper whose results these are."""
 
     id: Literal["atomic", "personagym"]
     title: str
     year: int = Field(description="Of the paper.")
     tables: str
-    judges: list[str] | None = Field(description="The judges' snapshots, where the paper tells them.")
+    judges: list[str] | None = Field(description="The judges' snapshots, if the paper states them.")
 
 
 class BaselineCell(BaseModel):
@@ -33,7 +33,7 @@ class BaselineCell(BaseModel):
     scale: ScaleAnswer
     runs: int
     metrics: CellMetrics
-    coverage: None = Field(None, description="No paper tells it, nor what follows from it.")
+    coverage: None = Field(None, description="Not published, nor is anything that follows from it.")
     corrected: None = None
 
 
@@ -47,10 +47,10 @@ class BaselineTotal(GroupKeys, _By):
 
     simulated: bool
     cells: int
-    generation: ResponseStatuses = Field(description="Zeros: no paper tells it.")
+    generation: ResponseStatuses = Field(description="Zeros: not published.")
     metrics: CellMetrics
     matched: CellMetrics | None = Field(None, description="As of results.")
-    coverage: None = Field(None, description="No paper tells it, nor what follows from it.")
+    coverage: None = Field(None, description="Not published, nor is anything that follows from it.")
     corrected: None = None
 
 
@@ -61,12 +61,12 @@ class BaselineScores(BaseModel):
     model: str
     simulated: bool
     tasks_in_paper: int
-    persona_score: Spread | None = Field(None, description="Absent where one task was asked for.")
+    persona_score: Spread | None = Field(None, description="Absent if one task was requested.")
     tasks: dict[str, Spread]
 
 
 class Baselines(Answer):
-    """Published figures in the form of results."""
+    """Published results in the form of a job's."""
 
     object: Literal["baselines"]
     published: Literal[True]
@@ -75,5 +75,5 @@ class Baselines(Answer):
     cells: list[BaselineCell]
     totals: list[BaselineTotal]
     correlations: list[Correlation] = Field(description="Over the cells that pass the filters.")
-    persona_scores: list[PersonaResult] = Field(description="Empty: no paper tells them by persona.")
+    persona_scores: list[PersonaResult] = Field(description="Empty: not published by persona.")
     persona_score_totals: list[BaselineScores]

@@ -74,7 +74,7 @@ Figures = Mapping[tuple[str, Place], Figure]
 
 
 class Evidence(Answer):
-    """How sure a difference is, for what is drawn anew: personas with all their pairs, or items."""
+    """The uncertainty of a difference over personas with all their pairs, or over items."""
 
     ci95: tuple[float, float] | None = Field(examples=[[0.07, 0.18]])
     ci95_reason: str | None = Field(
@@ -82,66 +82,70 @@ class Evidence(Answer):
         " of different numbers of runs (`other_runs`), no p."
     )
     p_value: float | None = Field(
-        description="Two-sided. Over personas and wordings by Student's t, over personas, or items, by permutation of signs."
+        description="Two-sided. Over personas and wordings: Student's t; over personas or items only: "
+        "permutation of signs."
     )
     p_value_holm: float | None = Field(
-        description="Corrected (Holm) for all metrics over all tasks but `primary`, whose p stays as it is, or for all metrics in single tasks."
+        description="Holm-corrected for all metrics over all tasks except `primary`, which is not corrected, "
+        "or for all metrics in single tasks."
     )
     smallest_p_value: float | None = Field(
-        description="The smallest that the permutations of so few of them can give."
+        description="The smallest p-value that permutations of so few can give."
     )
     smallest_detectable: float | None = Field(
-        description="The true difference that this comparison would find in 80 % of cases, at 5 %; `null` where there is none."
+        description="The true difference that this comparison would detect with 80 % power at 5 %; `null` if "
+        "there is none."
     )
     smallest_detectable_reason: str | None = Field(
-        description="Why there is none: so few personas, or items, show nothing, or all differ alike."
+        description="Why there is none: too few personas or items, or all differ by the same amount."
     )
 
 
 class _Items(Answer):
-    items: int = Field(description="Items, each persona's for itself.")
+    items: int = Field(description="Items, counted for each persona separately.")
 
 
 class EvidenceOverItems(Evidence, _Items):
-    """How sure a difference is for these very personas, if they were asked other items like these."""
+    """The uncertainty of a difference for these personas, over other items like these."""
 
 
 class _Difference(Answer):
     metric: str = Field(
-        description="`rc_atom_rarefied` and `ic_atom_rarefied` are RC_atom and IC_atom at the same number of scored sentences;"
-        " they are there where the texts differ in length.",
+        description="`rc_atom_rarefied` and `ic_atom_rarefied` are RC_atom and IC_atom at equal numbers of "
+        "scored sentences, given if the texts differ in length.",
         examples=["acc_atom"],
     )
     task: str | None = Field(description="`null` for all tasks together.")
-    a: float = Field(description="Mean of a's figures that have a partner.")
+    a: float = Field(description="Mean of a's paired values.")
     b: float
     difference: float = Field(examples=[0.12])
-    pairs: int = Field(description="Pairs of figures.")
-    personas: int = Field(description="Personas that they come from.")
+    pairs: int = Field(description="Pairs of values.")
+    personas: int = Field(description="Number of personas behind them.")
     population: str = Field(
-        description="Whom interval and p speak of: wordings (persona instructions) like these, where both sides have three or more,"
-        " they are the same, and these tell how others would change the metric.",
+        description="The population that interval and p refer to: wordings (persona instructions) like these, "
+        "if both sides have the same three or more and these suffice to estimate how other "
+        "wordings would change the metric.",
         examples=[Population.BOTH.value],
     )
 
 
 class Difference(Evidence, _Difference):
-    """One metric's paired difference, a − b, and how sure it is over personas like these."""
+    """One metric's paired difference, a − b, with its uncertainty over personas like these."""
 
     these_wordings: Evidence | None = Field(
-        description="The same for these wordings alone; only where `population` has others."
+        description="The same for these wordings only; given only if `population` includes other wordings."
     )
-    over_items: EvidenceOverItems | None = Field(description="Only where the pairs are items.")
+    over_items: EvidenceOverItems | None = Field(description="Only if the pairs are items.")
 
 
 class UnpairedFigure(Answer):
-    """A figure that has no partner."""
+    """A value without a partner."""
 
     metric: str
     persona: str
     task: str | None
     dimension: str | None
-    item: str | None = Field(description="What was asked, where the pairs are items.")
+    item: str | None = Field(description="The item, if the pairs are items.")
     reason: str
 
     @classmethod
@@ -158,14 +162,14 @@ class UnpairedFigure(Answer):
 
 
 class ComparedSide(Answer):
-    """One of the two that were compared."""
+    """One of the two models compared."""
 
     job: str | None
     baseline: str | None
     model: str
     completeness: Completeness
     coverage: float | None = Field(
-        description="Share of the model's planned verdicts (grades) that its figures are of; `null` where it is not known."
+        description="Share of the model's planned verdicts (grades) behind its values; `null` if unknown."
     )
     simulated: bool
 
@@ -177,14 +181,15 @@ class Comparison(Answer):
     a: ComparedSide
     b: ComparedSide
     pairing: Pairing
-    primary: str | None = Field(description="The metric that decides, over all tasks; named beforehand.")
+    primary: str | None = Field(description="The metric that decides, over all tasks; chosen in advance.")
     simulated: bool
     differences: list[Difference]
     calibrated: list[CalibratedFigure] = Field(
-        description="a − b as people would give it, where labelling rounds' sentences of both are labelled; of paired cells only."
+        description="a − b as people would score it, if sentences of both were labelled in labelling rounds; "
+        "only for paired cells."
     )
     left_out: list[UnpairedFigure]
-    notes: list[str] = Field(description="What a reader must know to judge the differences.")
+    notes: list[str] = Field(description="What to know before judging the differences.")
 
 
 class Compared(NamedTuple):

@@ -146,7 +146,7 @@ def _known(metric: Metric) -> dict[str, Any]:
 
 
 class ScaleAnswer(Answer):
-    """Integer scores from `minimum` to `maximum`, cut into equal levels."""
+    """Integer scores from `minimum` to `maximum`, divided into equal levels."""
 
     minimum: int
     maximum: int
@@ -159,15 +159,15 @@ class ScaleAnswer(Answer):
 
 
 class JudgedCell(BaseModel):
-    """What of a cell is told of all judges together, and of each."""
+    """A cell's values, for all judges together or for one."""
 
     metrics: CellMetrics
     units: UnitCounts
     responses: dict[str, int]
-    runs_used: int = Field(description="Runs with a scored sentence, of the judge who could use the fewest.")
+    runs_used: int = Field(description="Runs with a scored sentence, for the judge with the fewest.")
     scores: dict[str, int] = Field(
         {},
-        description="How many sentences got each score.",
+        description="Number of sentences with each score.",
         examples=[{"1": 0, "2": 3, "3": 9, "4": 20, "5": 8}],
     )
 
@@ -198,8 +198,8 @@ class _CellRuns(_CellKeys):
 
 
 class _Missing(BaseModel):
-    coverage: Coverage | None = Field(None, description="Missing in results from before.")
-    corrected: Corrected | None = Field(None, description="Missing in results from before.")
+    coverage: Coverage | None = Field(None, description="Missing in older results.")
+    corrected: Corrected | None = Field(None, description="Missing in older results.")
 
 
 class CellResult(_Missing, JudgedCell, _CellRuns):
@@ -208,8 +208,9 @@ class CellResult(_Missing, JudgedCell, _CellRuns):
     by_judge: dict[str, JudgedCell]
     wording_effects: dict[str, dict[int, float]] | None = Field(
         None,
-        description="By metric: how far it lies above what it would be without each persona instruction, by the instruction's number."
-        " Comparisons need it. Missing in results from before, and where fewer than three instructions are known.",
+        description="By metric and instruction number: how much the metric would drop without that persona "
+        "instruction. Used by comparisons. Missing in older results, and if fewer than three "
+        "instructions are known.",
     )
 
     @classmethod
@@ -251,7 +252,7 @@ def _wording_effects(cell: MeasuredCell) -> dict[str, dict[int, float]]:
 class GroupKeys(BaseModel):
     """What the cells of a total have in common; of these keys those that its `by` names."""
 
-    model: str = Field(description="Of every group.")
+    model: str = Field(description="Present in every group.")
     persona: str | None = None
     task: str | None = None
     level: str | None = None
@@ -267,12 +268,14 @@ class _GroupMetrics(GroupKeys, _By):
     cells: int
     generation: ResponseStatuses | None = Field(
         None,
-        description="The responses of the cells; those that several cells share count once. Missing in results from before.",
+        description="The cells' responses; those shared by several cells count once. Missing in older "
+        "results.",
     )
     metrics: CellMetrics
     matched: CellMetrics | None = Field(
         None,
-        description="Of models: the same over the cells of which every model has the metric; `null` where no model lacks what another has.",
+        description="For models: the same over the cells for which every model has the metric; `null` if no "
+        "model lacks what another has.",
     )
     units: UnitCounts
 
@@ -335,9 +338,9 @@ def shown(found: Measured) -> dict[str, Any]:
 
 
 class PersonaGenerationResult(Answer):
-    """What came of a job that makes up personas."""
+    """The outcome of a job that generates personas."""
 
-    id: str | None = Field(description="The set; `null` while there is none.")
+    id: str | None = Field(description="The set's id; `null` until it exists.")
     wanted: int
     found: int
     asks: int
@@ -347,10 +350,10 @@ class PersonaGenerationResult(Answer):
 
 
 class SuspicionCounts(Answer):
-    """Doubtful judgements, by what makes them so."""
+    """Uncertain judgements by cause."""
 
     total: int
-    of: int = Field(description="Judgements there are.")
+    of: int = Field(description="All judgements.")
     text: int
     reply: int
     both: int
@@ -368,39 +371,39 @@ class SuspicionCounts(Answer):
 
 
 class SuspicionOfModel(Answer):
-    """Those of one model's texts by one judge."""
+    """Uncertain judgements of one model's texts by one judge."""
 
     model: str
     judge: str
     verdicts: int = Field(description="On sentences.")
-    grades: int = Field(description="Of PersonaGym responses.")
+    grades: int = Field(description="On PersonaGym responses.")
 
 
 class WithoutSuspicion(Answer):
-    """The figures without the doubtful judgements."""
+    """The values without uncertain judgements."""
 
     totals: list[TotalResult] = Field(description="By model, and by model and task.")
     persona_score_totals: list[PersonaScoreTotal]
 
 
 class SuspicionSummary(Answer):
-    """Judgements of texts that address the judge, or replied to as if they had. All of them are in the figures."""
+    """Judgements possibly affected by prompt injection. All values include them."""
 
     verdicts: SuspicionCounts
     grades: SuspicionCounts
-    by_model: list[SuspicionOfModel] = Field(description="Where there are any.")
-    without: WithoutSuspicion | None = Field(description="`null` where there are none.")
+    by_model: list[SuspicionOfModel] = Field(description="Only those with any.")
+    without: WithoutSuspicion | None = Field(description="`null` if there are none.")
 
 
 class WorstSentence(Answer):
-    """The sentence that is farthest out of character: by the mean distance of its scores from the persona's level."""
+    """The sentence farthest out of character, by the mean distance of its scores from the persona's level."""
 
     text: str = Field(description="The sentence as the judges read it. Untrusted text.")
     model: str
     persona: str
     task: str
-    dimension: str = Field(description="On which it is farthest from the persona.")
-    level: str = Field(description="The persona's.")
+    dimension: str = Field(description="The dimension on which it is farthest from the persona's level.")
+    level: str = Field(description="The persona's level.")
     scores: dict[str, int] = Field(description="By judge.", examples=[{"simulated/sim-judge": 1}])
     response: str = Field(description="The id of its response.")
     run: int
@@ -408,14 +411,14 @@ class WorstSentence(Answer):
 
 
 class PreparationAsks(Answer):
-    """What the reasoner was asked for in the steps of one kind and task."""
+    """Requests to the reasoner in the steps of one kind and task."""
 
     kind: str = Field(description="`personas`, `environments`, `questions` or `exemplars`.")
     task: str = Field(description="Empty for personas and environments.")
-    steps: int = Field(description="Those that have ended, failed ones included.")
-    failed: int = Field(description="Steps that were given up.")
+    steps: int = Field(description="Finished steps, including failed ones.")
+    failed: int = Field(description="Steps that failed.")
     asks: int
-    dropped: int = Field(description="What its replies gave and was not used.")
+    dropped: int = Field(description="Items in replies that were not used.")
 
 
 _LONG: dict[str, type[BaseModel]] = {
@@ -435,15 +438,15 @@ class Results(BaseModel):
     completeness: Completeness
     completeness_reasons: list[str] = Field(
         default_factory=list,
-        description="Why it is `partial`, each `code: words`: `calls_missing`, `control_calls_missing`"
-        " (only the control arm lacks some), `cells_without_figure`, `personas_without_score`. Missing in results from before.",
+        description="Why it is `partial`, each as `code: message`: `calls_missing`, `cells_without_figure`, "
+        "`personas_without_score`. Missing in older results.",
     )
     simulated: bool
     personas: list[PersonaInWords] = Field(
-        default_factory=list, description="Who the job's personas are, by the ids that cells have."
+        default_factory=list, description="The job's personas, by the ids in cells."
     )
     dimensions: list[DimensionInWords] = Field(
-        default_factory=list, description="How people are shown the dimensions of the cells."
+        default_factory=list, description="Display names of the cells' dimensions."
     )
     cells: list[CellResult]
     totals: list[TotalResult]
@@ -452,7 +455,8 @@ class Results(BaseModel):
     length_effects: list[LengthEffect] = Field(default_factory=list)
     verdict_agreement: list[VerdictAgreement] = Field(
         default_factory=list,
-        description="How well several judges' verdicts on the same sentences agree: over all of them, by task, by dimension.",
+        description="How well the judges' verdicts on the same sentences agree: overall, by task, by "
+        "dimension.",
     )
     persona_scores: list[PersonaResult] = Field(
         description="PersonaScore and task scores of each persona and model."
@@ -464,27 +468,28 @@ class Results(BaseModel):
         default_factory=list, description="How well each two judges' grades agree, by task."
     )
     persona_set: PersonaGenerationResult | None = Field(
-        None, description="Of a job that makes up personas and does nothing else."
+        None, description="For a job that generates personas."
     )
     preparation: list[PreparationAsks] = Field(
-        default_factory=list, description="What the reasoner was asked, by kind and task."
+        default_factory=list, description="Requests to the reasoner, by kind and task."
     )
     worst_sentence: WorstSentence | None = Field(
         None,
-        description="`null` if every sentence is in character. Texts that may have swayed a judge are left out. Missing in results"
-        " from before.",
+        description="`null` if every sentence is in character. Texts with possible prompt injections are "
+        "excluded. Missing in older results.",
     )
     suspicion: SuspicionSummary | None = Field(
         None,
-        description="Verdicts that a judged text may have swayed; `null` for a job in which nothing is judged.",
+        description="Verdicts possibly affected by prompt injection; `null` if nothing is judged.",
     )
     judging_check: JudgingCheck | None = Field(
         None,
-        description="Of a job that judges several sentences a call: how far that agrees with one by one.",
+        description="For a job with several sentences per judging call: how well its verdicts agree with one "
+        "per call.",
     )
     order_check: OrderCheckResult | None = Field(
         None,
-        description="Of a job that asks for it: how far its judges depend on the order of their options.",
+        description="If requested: how much the judges depend on the order of their options.",
     )
     control: ControlArm | None = Field(None, description="`null` for a job without `control`.")
     started_at: datetime | None
@@ -494,7 +499,7 @@ class Results(BaseModel):
     failures: list[FailedCalls] = Field(
         default_factory=list, description="Failed calls, as a job shows them."
     )
-    reuse: ReuseAnswer | None = Field(None, description="`null` for a job that does not ask for it.")
+    reuse: ReuseAnswer | None = Field(None, description="`null` for a job without it.")
     manifest: dict[str, Any]
     human_agreement: list[HumanAgreement] = Field(
         default_factory=list,
@@ -581,17 +586,18 @@ class RunOfCell(Answer):
 
 
 class JudgesDistances(Answer):
-    """What one judge's scores say of the runs."""
+    """Distances between runs by one judge's scores."""
 
     judge: str
     distances: list[list[float | None]] = Field(
-        description="Run by run, in the order of `runs`; `null` where one of the two has no scored sentence.",
+        description="Each run with each other, in the order of `runs`; `null` if either has no scored "
+        "sentence.",
         examples=[[[0, 0.5], [0.5, 0]]],
     )
 
 
 class RunDistances(Answer):
-    """How far a cell's runs are apart: Wasserstein distances of their scores, 0 to the scale's width."""
+    """Wasserstein distances between the scores of a cell's runs, 0 to the scale's width."""
 
     model: str
     persona: str
@@ -599,7 +605,7 @@ class RunDistances(Answer):
     dimension: str
     level: str
     simulated: bool
-    width: int = Field(description="The greatest distance that there can be.")
-    runs: list[RunOfCell] = Field(description="At most 100, the first ones.")
+    width: int = Field(description="The greatest possible distance.")
+    runs: list[RunOfCell] = Field(description="The first 100 at most.")
     runs_in_all: int = Field(description="Runs that have verdicts.")
     by_judge: list[JudgesDistances]

@@ -57,12 +57,13 @@ class ControlCell(Answer):
     units: UnitCounts
     mean: Metric = Field(description="MEAN.")
     acc_atom: dict[str, Metric] = Field(
-        description="By level: the share of sentences on it, which is ACC_atom of a persona who had no effect."
+        description="By level: the share of sentences in it, which is the ACC_atom of a persona without "
+        "effect."
     )
 
 
 class Gain(Answer):
-    """A figure with and without the persona, and the difference."""
+    """A value with and without the persona, and the difference."""
 
     with_persona: float | None
     without: float | None
@@ -73,16 +74,16 @@ class Gains(Answer):
     """What the persona changes."""
 
     acc_atom: Gain = Field(
-        description="ACC_atom; without the persona the share of sentences on the persona's level."
+        description="ACC_atom; without the persona, the share of sentences in the persona's level."
     )
     mean_toward_level: Gain = Field(
-        description="MEAN, in points from the end of the scale that lies away from the persona's level;"
-        " missing for a level in the middle."
+        description="MEAN, in points from the end of the scale opposite to the persona's level; missing for a "
+        "middle level."
     )
 
 
 class CellGains(Gains):
-    """One cell of the results."""
+    """Gains of one cell of the results."""
 
     model: str
     persona: str
@@ -93,7 +94,7 @@ class CellGains(Gains):
 
 
 class GainTotal(Gains):
-    """Unweighted means over the cells of one group that have the figure in both arms."""
+    """Unweighted means over the cells of one group that have the value in both arms."""
 
     by: list[str]
     model: str
@@ -106,7 +107,7 @@ class GainTotal(Gains):
 
 
 class ControlArm(Answer):
-    """What the models are without a persona, and what the personas change."""
+    """The models without a persona, and how much the personas change."""
 
     cells: list[ControlCell] = Field(description="model × task × dimension, without a persona.")
     gains: list[CellGains] = Field(description="By cell of the results.")

@@ -17,17 +17,18 @@ VERDICTS, GRADES = "verdicts", "grades"
 
 
 class Coverage(Answer):
-    """Which share of the planned verdicts (grades) the figures are of."""
+    """The share of planned verdicts (grades) that values are based on."""
 
     share: float | None = Field(
-        description="`counted` of `planned`; `null` where nothing is planned.", examples=[0.98]
+        description="`counted` ÷ `planned`; `null` if nothing is planned.", examples=[0.98]
     )
     counted: int = Field(
-        description="`scored`, and `not_applicable` in responses with a scored sentence; of grades the scored ones."
+        description="`scored` verdicts, and `not_applicable` ones in responses with a scored sentence; for "
+        "grades, the scored ones."
     )
-    refused: int = Field(description="Of those that do not count, what the model's refusals cost.")
+    refused: int = Field(description="Those missing because the model refused.")
     planned: int = Field(
-        description="Responses without judged sentences have as many as the others of their model and task on average."
+        description="A response without judged sentences counts as many as the average of its model and task."
     )
 
     @classmethod

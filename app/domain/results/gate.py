@@ -117,19 +117,19 @@ class Threshold:
 
 
 class GateCheck(Answer):
-    """One figure held to one threshold."""
+    """One value checked against one threshold."""
 
     threshold: str = Field(examples=["acc_atom>=0.8"])
     of: Mapping[str, str] = Field(
-        description="What the figure is of.", examples=[{"model": "openai/gpt-6-luna"}]
+        description="What the value describes.", examples=[{"model": "openai/gpt-6-luna"}]
     )
     verdict: Verdict
     reason: str
     value: float | None
     ci95: tuple[float, float] | None
     coverage: float | None = Field(
-        description="Share of the planned verdicts, grades or cells, whichever is smaller, that the figure is of;"
-        " `null` of refusal rates, and where it was not counted.",
+        description="Share of the planned verdicts, grades or cells (whichever is smaller) behind the value; "
+        "`null` for refusal rates, and if not counted.",
     )
 
 
@@ -139,7 +139,7 @@ class Gate(Answer):
     job: str
     object: Literal["gate"] = "gate"
     verdict: Verdict
-    minimum_coverage: float = Field(description="A figure of less than this is inconclusive.")
+    minimum_coverage: float = Field(description="A value with less coverage is inconclusive.")
     checks: list[GateCheck]
 
 

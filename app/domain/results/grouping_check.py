@@ -43,25 +43,26 @@ class CheckedSentence:
 
 
 class JudgingAgreement(Answer):
-    """How far one judge's verdicts agree, over all tasks (`task` is `null`) or in one; each n counts sentences."""
+    """How well one judge's grouped and single verdicts agree, over all tasks (`task` is `null`) or in one; n counts sentences."""
 
     judge: str
     task: str | None
-    scale: dict[str, int] = Field(
-        description="`minimum` and `maximum`; dimensions with another have a row of their own."
-    )
+    scale: dict[str, int] = Field(description="`minimum` and `maximum`; each scale has its own row.")
     sentences: int = Field(description="Judged both ways.")
     responses: int
-    left_out: int = Field(description="Without a readable verdict alone; in none of the figures.")
+    left_out: int = Field(
+        description="Sentences whose single verdict could not be parsed; excluded from all values."
+    )
     suspicious: int | None = Field(
         None,
-        description="Whose grouped verdict has a `suspicion`; in all of the figures. Missing in results from before it was counted.",
+        description="Sentences whose grouped verdict has a `suspicion`; included in all values. Missing in "
+        "older results.",
     )
     exact_agreement: Metric
     mean_absolute_difference: Metric
     mean_difference: Metric = Field(description="Grouped minus alone, in points of the scale.")
     quadratic_kappa: Metric
-    acc_grouped: Metric = Field(description="Share of the sentences scored in a group that are in character.")
+    acc_grouped: Metric = Field(description="Share of sentences in character when judged in groups.")
     acc_alone: Metric
     acc_difference: Metric
 
@@ -72,16 +73,16 @@ CHECK_METRICS = tuple(
 
 
 class JudgingCheck(Answer):
-    """A sample's verdicts on several sentences a call beside those on one. Its verdicts alone are in no other figure."""
+    """For a sample, verdicts on several sentences per call beside verdicts on one per call. The latter are used in no other value."""
 
     sentences_per_call: int
     sample: dict[str, Number] = Field(
         description="`share` and `minimum` as asked for, the `responses` drawn, and how many they were `drawn_from`."
     )
-    responses: int = Field(description="With sentences judged both ways; refusals have none.")
+    responses: int = Field(description="Responses with sentences judged both ways; refusals have none.")
     sentences: int
     asked_alone: dict[str, int] = Field(
-        description="Sentences whose part of a reply about several could not be used, by what became of it."
+        description="Sentences judged alone because their part of a group's reply was unusable, by status."
     )
     agreement: list[JudgingAgreement]
 

@@ -14,15 +14,16 @@ from app.domain.statistics.variability import Variability
 
 
 class Corrected(Answer):
-    """What missing responses and verdicts can do to ACC_atom. Not in the papers."""
+    """How missing responses and verdicts could affect ACC_atom. Not in the papers."""
 
     # Refusals: the composite strategy of ICH E9 (R1), also called non-responder imputation.
     acc_atom_composite: Metric = Field(
-        description="ACC_atom with each refusal as a response that is out of character throughout."
+        description="ACC_atom with each refusal counted as a response entirely out of character."
     )
     # The worst-case bounds of Horowitz and Manski (2000).
     acc_atom_bounds: tuple[float, float] | None = Field(
-        description="ACC_atom if all that is missing were out of character, and if all were in character."
+        description="ACC_atom if everything missing were out of character, and if everything were in "
+        "character."
     )
     _varied: Variability | None = PrivateAttr(None)
 

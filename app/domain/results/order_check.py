@@ -35,7 +35,7 @@ class Reading:
 
 
 class OrderAgreement(Answer):
-    """How far one judge's verdicts in one order agree with those that count, over all dimensions (`null`) or on one."""
+    """How well one judge's verdicts in one order agree with the verdicts used, over all dimensions (`null`) or on one."""
 
     judge: str
     order: Order = Field(
@@ -43,22 +43,23 @@ class OrderAgreement(Answer):
         " score to the lowest; `shuffled` with each number before other words."
     )
     dimension: str | None
-    scale: dict[str, int] = Field(
-        description="`minimum` and `maximum`; dimensions with another have a row of their own."
-    )
+    scale: dict[str, int] = Field(description="`minimum` and `maximum`; each scale has its own row.")
     sentences: int = Field(description="Judged both ways.")
     responses: int
-    left_out: int = Field(description="Without a readable verdict in this order; in none of the figures.")
+    left_out: int = Field(
+        description="Sentences whose verdict in this order could not be parsed; excluded from all values."
+    )
     exact_agreement: Metric = Field(description="Share of the sentences with the same verdict.")
     mean_absolute_difference: Metric
     mean_difference: Metric = Field(
-        description="As asked minus in this order, in points of the scale: the effect of the order on MEAN."
+        description="Verdicts used − verdicts in this order, in points of the scale: the order's effect on "
+        "MEAN."
     )
     quadratic_kappa: Metric
-    acc_as_asked: Metric = Field(description="Share of the sentences scored as asked that are in character.")
+    acc_as_asked: Metric = Field(description="Share of sentences in character by the verdicts used.")
     acc_in_order: Metric
     acc_difference: Metric = Field(
-        description="As asked minus in this order: the effect of the order on ACC_atom."
+        description="Verdicts used − verdicts in this order: the order's effect on ACC_atom."
     )
 
 
@@ -68,10 +69,10 @@ ORDER_METRICS = tuple(
 
 
 class OrderCheckResult(Answer):
-    """A sample's verdicts with the options in other orders beside those that count. They are in no other figure."""
+    """For a sample, verdicts with the options in other orders beside the verdicts used. The former are in no other value."""
 
-    share: float = Field(description="Of the sentences, as asked for.")
-    responses: int = Field(description="With sentences judged again; refusals have none.")
+    share: float = Field(description="Share of the sentences, as requested.")
+    responses: int = Field(description="Responses with sentences judged again; refusals have none.")
     agreement: list[OrderAgreement] = Field(
         description="By judge, order and dimension. Intervals are over responses."
     )

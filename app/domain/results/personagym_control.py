@@ -18,7 +18,7 @@ BOUNDS = (SCORES[0] - SCORES[1], SCORES[1] - SCORES[0])
 
 
 class ScoreGain(Answer):
-    """A score with and without the persona, over the questions graded both ways, and the difference."""
+    """A score with and without the persona, over the questions graded in both arms, and the difference."""
 
     with_persona: float | None
     without: float | None
@@ -37,7 +37,7 @@ class PersonaScoreGainTotal(ScoreGain):
 
     model: str
     tasks: dict[str, ScoreGain]
-    coverage: Coverage = Field(description="Of the grades planned without the persona.")
+    coverage: Coverage = Field(description="Coverage of the grades planned without the persona.")
 
 
 Pairs = Mapping[str, Sequence[tuple[float, float]]]

@@ -31,14 +31,15 @@ NO_ANSWER = "no_answer: there is no answer"
 class TaskTotal(Spread):
     """A task's score over personas."""
 
-    coverage: Coverage | None = Field(None, description="Missing in results from before.")
+    coverage: Coverage | None = Field(None, description="Missing in older results.")
 
 
 class PersonaScoreCorrected(BaseModel):
-    """What missing grades can do to PersonaScore. Not in the paper."""
+    """How missing grades could affect the PersonaScore. Not in the paper."""
 
     persona_score_bounds: tuple[float, float] | None = Field(
-        description="If all missing grades were the lowest, and if all were the highest; `null` where none is planned."
+        description="PersonaScore if all missing grades were the lowest, and if all were the highest; `null` "
+        "if none is planned."
     )
 
 
@@ -48,16 +49,16 @@ class PersonaScoreTotal(BaseModel):
     model: str
     persona_score: Spread
     tasks: dict[str, TaskTotal]
-    refusal_rate: Metric = Field(description="Refusals among answers and refusals, as in Figure 4.")
+    refusal_rate: Metric = Field(description="Refusals ÷ (answers + refusals), as in Figure 4.")
     responses: GymResponses
     grades: UnitCounts
     coverage: Coverage | None = Field(
-        None, description="Of the planned grades. Missing in results from before."
+        None, description="Coverage of the planned grades. Missing in older results."
     )
-    corrected: PersonaScoreCorrected | None = Field(None, description="Missing in results from before.")
+    corrected: PersonaScoreCorrected | None = Field(None, description="Missing in older results.")
     matched: Metric | None = Field(
         None,
-        description="PersonaScore over the personas of which every model has one; `null` where these are all.",
+        description="PersonaScore over the personas for which every model has one; `null` if these are all.",
     )
 
 

@@ -24,14 +24,12 @@ from app.domain.statistics.variability import Variability
 
 
 class ModelOfMany(ComparedSide):
-    """One of the models that were compared."""
+    """One of the models compared."""
 
     name: str = Field(
-        description="The model; with its job's id where several jobs have a model of this name."
+        description="The model's name; with its job's id if several jobs have a model of this name."
     )
-    left_out: int = Field(
-        description="Of the primary metric, its values that some other model has no partner for."
-    )
+    left_out: int = Field(description="Values of the primary metric that some other model lacks.")
 
 
 class RankedModel(Answer):
@@ -40,7 +38,7 @@ class RankedModel(Answer):
     name: str
     value: float = Field(description="Mean over the values that all models have.", examples=[0.81])
     rank: tuple[int, int] = Field(
-        description="The best and the worst rank that it may have; 95 % for all models at once.",
+        description="The best and the worst possible rank, with 95 % confidence for all models at once.",
         examples=[[1, 3]],
     )
 
@@ -55,7 +53,7 @@ class PairDifference(Answer):
     ci95_reason: str | None
     p_value: float | None = Field(description="Of this pair alone.")
     p_value_corrected: float | None = Field(
-        description="For all pairs; of exploratory metrics for all pairs by all of these."
+        description="Corrected for all pairs; for exploratory metrics, for all pairs of all these metrics."
     )
 
 
@@ -64,33 +62,36 @@ class Ranking(Answer):
 
     metric: str = Field(examples=["acc_atom"])
     exploratory: bool = Field(
-        description="Whether it was not named beforehand: its tests are corrected for all such metrics, those of the primary one not."
+        description="Whether the metric was not chosen in advance: tests are corrected for all such metrics, "
+        "but not those of the primary metric."
     )
-    population: str = Field(description="Whom intervals and p-values speak of.")
+    population: str = Field(description="The population that intervals and p-values refer to.")
     values: int = Field(description="Values that each model has.")
-    personas: int = Field(description="Personas that they come from.")
+    personas: int = Field(description="Number of personas behind them.")
     models: list[RankedModel] = Field(description="The highest value first.")
     differences: list[PairDifference] = Field(
         description="Each pair once, the model with the higher value first."
     )
     smallest_p_value: float | None = Field(
-        description="The smallest that permutations of so few personas can give; `null` where the tests are Student's t."
+        description="The smallest p-value that permutations of so few personas can give; `null` for Student's "
+        "t tests."
     )
     smallest_detectable: float | None = Field(
-        description="The true difference of two models that another comparison like this would find in 80 % of cases, corrected as here."
+        description="The true difference of two models that a comparison like this would detect with 80 % "
+        "power, with the same correction."
     )
     smallest_detectable_reason: str | None
 
 
 class ComparisonOfModels(Answer):
-    """Several models compared, each with each other one."""
+    """Several models compared pairwise."""
 
     object: Literal["comparison_of_models"] = "comparison_of_models"
     models: list[ModelOfMany]
-    primary: str = Field(description="The metric that decides; named beforehand.")
+    primary: str = Field(description="The metric that decides; chosen in advance.")
     simulated: bool
     rankings: list[Ranking] = Field(description="By each metric, the primary one first.")
-    notes: list[str] = Field(description="What a reader must know to judge the differences.")
+    notes: list[str] = Field(description="What to know before judging the differences.")
 
 
 def rank_models(models: Mapping[str, Figures]) -> list[Ranking]:

@@ -9,10 +9,10 @@ from app.domain.contract import Body, Line
 
 
 class SideIn(Body):
-    """One of the two that are compared: a job's model, or a published one."""
+    """A model to compare: a job's or a published one."""
 
-    job: Line | None = Field(None, description="A job that is over.")
-    model: Line | None = Field(None, description="One of its models; not needed if it has only one.")
+    job: Line | None = Field(None, description="A finished job.")
+    model: Line | None = Field(None, description="One of its models; required if it has several.")
     baseline: Line | None = Field(
         None, description="A model of the atomic paper, as `/v1/baselines` names it."
     )
@@ -45,13 +45,14 @@ class ComparisonIn(Body):
     b: SideIn
     pairing: Literal["cells", "items"] = Field(
         "cells",
-        description="What makes a pair: the figures of a cell, or those of one item (a question, an essay's context) that both"
-        " have answered as the same persona. Items are the same if they have the same words; published figures have none.",
+        description="What forms a pair: the values of a cell, or of one item (a question, an essay's context) "
+        "that both answered as the same persona. Items are the same if their words are; published "
+        "results have no items.",
     )
 
 
 class ModelsIn(Body):
-    """Several models, each to be compared with each other one."""
+    """Several models to compare pairwise."""
 
     model_config = ConfigDict(
         extra="forbid",

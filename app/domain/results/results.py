@@ -16,21 +16,19 @@ from app.domain.statistics.variability import Variability
 
 
 class ResponseStatuses(Answer):
-    """A cell's responses by what became of them before judging."""
+    """A cell's responses by status before judging."""
 
     model_config = ConfigDict(frozen=True)
 
     planned: int
-    answered: int = Field(description="Texts that are not refusals, empty ones included.")
+    answered: int = Field(description="Texts other than refusals, including empty ones.")
     refused: int = Field(description="By the model.")
     filtered: int = Field(0, description="Refused or stopped by the provider's content filter; not judged.")
-    no_answer: int = Field(
-        0, description="Nothing but thoughts, or stopped for a reason that ends no answer; not judged."
-    )
+    no_answer: int = Field(0, description="Only thoughts, or ended early for an unknown reason; not judged.")
     failed: int
     empty: int = Field(description="Answers without a sentence.")
-    truncated: int = Field(0, description="Answers that end at the longest length; judged like the others.")
-    refused_units: int = Field(description="Sentences that refusal detection kept from the judges.")
+    truncated: int = Field(0, description="Answers cut off at the maximum length; judged like the others.")
+    refused_units: int = Field(description="Sentences not judged because they are refusals.")
 
     @classmethod
     def of(cls, **counts: int) -> Self:
@@ -122,26 +120,26 @@ class Total:
 
 
 class Correlation(Answer):
-    """How two metrics go together over cells (atomic paper, Tables 4 and 8)."""
+    """The correlation of two metrics over cells (atomic paper, Tables 4 and 8)."""
 
     metrics: tuple[str, str] = Field(examples=[["acc", "acc_atom"]])
     r: Metric = Field(description="Pearson's; n counts the cells that have both.")
 
 
 class LengthEffect(Answer):
-    """How a metric goes with the length of responses over cells (atomic paper, section 6)."""
+    """The correlation of a metric with response length over cells (atomic paper, section 6)."""
 
     task: str | None = Field(description="`null` for all tasks together.")
     metric: str = Field(examples=["ic_atom"])
     units: Metric = Field(description="Pearson's r with the mean number of sentences in a cell's responses.")
-    scored_units: Metric = Field(description="The same with those that have a score.")
+    scored_units: Metric = Field(description="The same with scored sentences.")
 
 
 class JudgeResult(Answer):
-    """What one judge did in the whole job."""
+    """One judge's verdicts in the whole job."""
 
     judge: str
-    simulated: bool = Field(description="Whether it was a simulated one.")
+    simulated: bool = Field(description="Whether the judge is simulated.")
     units: UnitCounts
 
 

@@ -44,26 +44,26 @@ class JointScores:
 
 
 class PairAgreement(Answer):
-    """How far two judges agree; each n counts the sentences that both scored."""
+    """How well two judges agree; n counts the sentences that both scored."""
 
     judges: tuple[str, str]
     left_out: int = Field(description="Sentences that only one of them scored.")
     quadratic_kappa: Metric = Field(
         description="Cohen's κ with quadratic weights, −1 to 1; 0 is chance, 1 perfect."
     )
-    exact_agreement: Metric = Field(description="Share of sentences to which both gave the same score.")
+    exact_agreement: Metric = Field(description="Share of sentences with the same score.")
     mean_absolute_difference: Metric = Field(description="In points of the scale; 0 is perfect.")
 
 
 class VerdictAgreement(Answer):
-    """How far all judges agree in one group of cells; each n counts the sentences with two scores or more."""
+    """How well all judges agree in one group of cells; n counts the sentences with at least two scores."""
 
-    by: list[str] = Field(description="What the group's cells have in common, none for all cells.")
+    by: list[str] = Field(description="What the group's cells have in common; empty for all cells.")
     task: str | None = None
     dimension: str | None = None
     left_out: int = Field(description="Sentences that only one judge scored.")
-    alpha_ordinal: Metric = Field(description="Krippendorff's α by the scores' order, up to 1; 0 is chance.")
-    alpha_interval: Metric = Field(description="The same by their distances.")
+    alpha_ordinal: Metric = Field(description="Ordinal Krippendorff's α, at most 1; 0 is chance.")
+    alpha_interval: Metric = Field(description="Interval Krippendorff's α.")
     pairs: list[PairAgreement] = Field(description="Every pair of judges, in the judges' order.")
 
 

@@ -18,17 +18,17 @@ QUESTIONS_EXAMPLE: JsonDict = {
 
 
 class QuestionSetIn(Body):
-    """Questions to be kept as a set; PersonaGym's published files go in as they are, by persona description."""
+    """Questions to store as a set; PersonaGym's published files are accepted unchanged, by persona description."""
 
     model_config = ConfigDict(
         extra="forbid", strict=True, json_schema_extra={"examples": [QUESTIONS_EXAMPLE]}
     )
 
-    name: Line | None = Field(None, description="For people.")
+    name: Line | None = Field(None, description="A name, for people.")
     questions: QuestionsByPersona = Field(
         min_length=1,
-        description="Questions by task (id, title or alias) by persona: its description, or the name of its published"
-        " file, which is the description with `.json`, in a directory `questions` or in none.",
+        description="Questions by task (id, title or alias) by persona: its description, or its published "
+        "file's name (the description with `.json`, optionally in a directory `questions`).",
     )
 
 
@@ -72,7 +72,7 @@ class PersonaSetIn(Body):
 
     model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [PERSONAS_EXAMPLE]})
 
-    name: Line | None = Field(None, description="For people.")
+    name: Line | None = Field(None, description="A name, for people.")
     personas: Annotated[object, WithJsonSchema(PERSONAS_SCHEMA)] = None
     generate: GenerateIn | None = Field(None, description="Instead of `personas`; the answer is a job.")
 
@@ -124,7 +124,7 @@ class PersonaSet(Answer):
     object: Literal["persona_set"] = "persona_set"
     name: str | None
     built_in: bool
-    diversity: Diversity | None = Field(description="`null` for personas that were brought along.")
+    diversity: Diversity | None = Field(description="`null` unless the personas were generated.")
     personas: list[SetMember]
 
 

@@ -11,7 +11,7 @@ from app.domain.webhooks.webhook import JobEvent
 
 Url = Annotated[Text, Field(min_length=1, max_length=2000, pattern=r"^[\x21-\x7e]+$")]
 Event = Annotated[JobEvent, Field(strict=False)]
-Events = Annotated[list[Event], Field(min_length=1, max_length=20, description="What to tell of.")]
+Events = Annotated[list[Event], Field(min_length=1, max_length=20, description="Events to report.")]
 
 WEBHOOK_EXAMPLE: JsonDict = {
     "url": "https://ci.example.com/hooks/persona-assay",
@@ -26,14 +26,14 @@ class WebhookIn(Body):
     model_config = ConfigDict(json_schema_extra={"examples": [WEBHOOK_EXAMPLE]})
 
     url: Url = Field(
-        description="Where to post. `https` and a public address, unless the operator allows the host."
+        description="The URL to post to. `https` and a public address, unless the operator allows the host."
     )
     events: Events = Field(default_factory=lambda: list(JobEvent))
-    description: Line | None = Field(None, description="For people.")
+    description: Line | None = Field(None, description="A description, for people.")
 
 
 class WebhookChangeIn(ChangeBody):
-    """What to change of a webhook; what is left out stays."""
+    """Changes to a webhook; omitted fields stay as they are."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [{"enabled": True}]})
 
@@ -42,7 +42,8 @@ class WebhookChangeIn(ChangeBody):
     description: Line | None = None
     enabled: bool = Field(
         True,
-        description="A webhook that is off is told nothing; events meanwhile are not kept, nor what waits when it is switched off.",
+        description="A disabled webhook receives nothing; events in the meantime, and messages still waiting "
+        "when it is disabled, are not kept.",
     )
 
 
@@ -56,7 +57,7 @@ class Webhook(Answer):
     events: list[str] = Field(examples=[["job.completed", "job.failed"]])
     enabled: bool
     disabled_reason: Literal["by_user", "gone"] | None = Field(
-        description="`gone`: the receiver answered 410. `enabled: true` switches it on again."
+        description="`gone`: the receiver answered 410. `enabled: true` enables it again."
     )
     former_secret_until: datetime | None = Field(
         description="Until then, messages are also signed with the previous secret; `null` if none was replaced."
@@ -66,7 +67,7 @@ class Webhook(Answer):
 
 
 class NewWebhook(Webhook):
-    """A webhook with a secret that was just made."""
+    """A webhook with a new secret."""
 
     secret: str = Field(
         description="Signs the messages (Standard Webhooks, `v1`). Shown only once.",
@@ -79,7 +80,7 @@ class WebhookList(Page[Webhook]):
 
 
 class Delivery(Answer):
-    """A message to a webhook, and how its delivery goes."""
+    """A message to a webhook and its delivery."""
 
     id: str = Field(
         description="The message's id, its header `webhook-id`: the same in every attempt.",
@@ -88,10 +89,10 @@ class Delivery(Answer):
     object: Literal["webhook_delivery"] = "webhook_delivery"
     webhook: str
     event: str = Field(examples=["job.completed"])
-    job: str | None = Field(description="`null` in a test.")
+    job: str | None = Field(description="`null` for a test.")
     state: Literal["waiting", "delivered", "given_up"]
     attempts: int
-    http_status: int | None = Field(description="What the receiver last answered, if it did.")
+    http_status: int | None = Field(description="The receiver's last answer, if any.")
     error: str | None = Field(description="Why the last attempt failed.")
     created_at: datetime
     attempted_at: datetime | None

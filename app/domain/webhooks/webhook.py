@@ -10,7 +10,7 @@ from app.domain.jobs.status import JobStatus
 
 
 class JobEvent(StrEnum):
-    """What may happen to a job that somebody may want to be told of."""
+    """What a webhook can report about a job."""
 
     COMPLETED = "job.completed"
     FAILED = "job.failed"

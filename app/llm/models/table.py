@@ -123,7 +123,7 @@ class Table(_Entry):
 
 
 class ModelEnd(NamedTuple):
-    """When a model ends.
+    """When a model is retired.
 
     Attributes:
         day: The day from which on it is not answered.
