@@ -174,9 +174,10 @@ def _tried(connections: "Connections") -> Iterator[Finding]:
     """Whether each connection's server answers and takes its key."""
     import asyncio  # noqa: PLC0415
 
-    from app.terminal.probing import probe_all  # noqa: PLC0415
+    from app.services.providers.probing import probe_all  # noqa: PLC0415
 
-    yield from asyncio.run(probe_all(connections, _settings({}).transport))
+    tried = asyncio.run(probe_all(connections, _settings({}).transport))
+    yield from (Finding(*each) for each in tried)
 
 
 def _with_operator_file(settings: "Settings") -> "Settings":

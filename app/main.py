@@ -16,6 +16,7 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.console import comparison, labelling, listing, new_job, signing_in, static
+from app.api.console import connections as connections_page
 from app.api.console import job as job_page
 from app.api.console import responses as responses_page
 from app.api.console import sets as sets_pages
@@ -127,6 +128,7 @@ PAGES = (
     labelling.router,
     job_page.router,
     sets_pages.router,
+    connections_page.router,
     signing_in.router,
     static.router,
     docs_page.router,

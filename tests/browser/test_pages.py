@@ -71,3 +71,26 @@ class TestSets:
         looks_right(page)
         page.get_by_role("link", name="Question sets").click()
         looks_right(page)
+
+
+class TestConnections:
+    def test_each_key_is_checked_and_a_model_called(self, page: Page, stack: Stack) -> None:
+        simulator = str(stack._simulator.base_url).rstrip("/")
+        for name, key in (("good", "any"), ("bad", "wrong")):
+            body = {"name": name, "kind": "openai", "base_url": f"{simulator}/v1", "api_key": key}
+            assert stack.api.post("/v1/connections", json=body).status_code == 201
+        page.goto("/")
+        page.get_by_role("link", name="Settings").click()
+        page.get_by_role("button", name="Check all keys").click()
+        good = page.get_by_role("listitem").filter(has=page.get_by_text("good", exact=True))
+        bad = page.get_by_role("listitem").filter(has=page.get_by_text("bad", exact=True))
+        expect(good.get_by_role("status")).to_have_text("Key accepted.")
+        expect(bad.get_by_role("status")).to_contain_text(
+            "Bad rejected the key. Give the connection bad a new key."
+        )
+        good.get_by_role("textbox", name="Model of good").fill("sim-faithful")
+        good.get_by_role("button", name="Test a model of good").click()
+        expect(good.get_by_role("status")).to_contain_text("It answered")
+        expect(good.get_by_role("textbox", name="Model of good")).to_have_value("sim-faithful")
+        page.goto("/connections")
+        looks_right(page)

@@ -42,6 +42,7 @@ from app.services.sets.sets import list_sets
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
+SMALLEST_PRICE = 0.0001
 KEPT_SETS = 50
 """Kept persona sets that can be chosen, the newest."""
 
@@ -157,13 +158,16 @@ async def _checked(services: Services, caller: Caller, body: Json) -> list[Json]
             called = described.get("model", "?") if isinstance(described, dict) else given
             heading = f"{called} as a {role}"
             if heading not in found:
-                found[heading] = await _findings(services, caller, role, described)
+                found[heading] = await model_findings(services, caller, role, described)
     if not found:
         found["No model"] = [{"good": False, "text": "Add at least one model or judge."}]
     return [{"name": name, "findings": findings} for name, findings in found.items()]
 
 
-async def _findings(services: Services, caller: Caller, role: CheckedRole, described: object) -> list[Json]:
+async def model_findings(
+    services: Services, caller: Caller, role: CheckedRole, described: object
+) -> list[Json]:
+    """What one short call to a model finds, and what it cost, or why it can't be called."""
     try:
         model = ModelIn.model_validate(described)
         await keep_check_rate(services, caller.tenant)
@@ -175,7 +179,12 @@ async def _findings(services: Services, caller: Caller, role: CheckedRole, descr
         return [{"good": False, "text": f"{each.message}."} for each in error.errors]
     except (ProblemError, SpendingCapError) as error:
         return [{"good": False, "text": f"{getattr(error, 'detail', error)}."}]
-    return [finding.model_dump() for finding in found.findings]
+    paid = [] if not found.usd else [{"good": True, "text": f"This check cost {_small_price(found.usd)}."}]
+    return [finding.model_dump() for finding in found.findings] + paid
+
+
+def _small_price(usd: float) -> str:
+    return f"${usd:.4f}" if usd >= SMALLEST_PRICE else f"less than ${SMALLEST_PRICE}"
 
 
 def _sized(typed: Typed) -> Typed:

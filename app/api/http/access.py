@@ -85,6 +85,11 @@ class Caller:
         return None if self.holder is None else self.holder.key_id
 
     @property
+    def manages(self) -> bool:
+        """Whether keys, webhooks and connections may be managed."""
+        return self.holder is None or allows(self.holder.scopes, KeyScope.ADMIN)
+
+    @property
     def capped_key(self) -> str | None:
         """The key, if there is a cap on what its jobs spend together."""
         return self.holder.key_id if self.holder is not None and self.holder.has_cap else None
