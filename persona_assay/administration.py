@@ -34,11 +34,11 @@ def create_webhook(
     description: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[NewWebhook]:
-    """Has a receiver told of jobs. The answer alone has the secret by which it knows the messages.
+    """Creates a webhook. Only this answer has the secret that signs its messages.
 
     Args:
-        url: Where to post.
-        events: What to tell of; all events unless given.
+        url: The URL to post to.
+        events: Events to report; default: all.
         description: For people.
         idempotency_key: Makes further calls with the same key and values the same one for 24 hours; a new key unless
             given.
@@ -59,29 +59,29 @@ def webhooks(*, limit: int = 20, after: str | None = None) -> Call[WebhookList]:
 
 
 def change_webhook(webhook_id: str, change: WebhookChangeIn) -> Call[Webhook]:
-    """Changes a webhook, or switches it on or off; what is left out stays."""
+    """Changes, enables or disables a webhook; omitted fields stay as they are."""
     return Call("PATCH", WEBHOOK, read_json, {"webhook_id": webhook_id}, body=change)
 
 
 def rotate_webhook_secret(webhook_id: str) -> Call[NewWebhook]:
-    """Gives a webhook another secret, which only this answer has; for a day the one before it signs as well."""
+    """Creates a new secret for a webhook, shown only here; for a day, the previous one signs as well."""
     return Call(
         "POST", f"{WEBHOOK}/rotate-secret", read_json, {"webhook_id": webhook_id}, is_repeatable=False
     )
 
 
 def delete_webhook(webhook_id: str) -> Call[None]:
-    """Removes a webhook, and what it has not yet been told."""
+    """Deletes a webhook and its undelivered messages."""
     return Call("DELETE", WEBHOOK, read_nothing, {"webhook_id": webhook_id})
 
 
 def test_webhook(webhook_id: str) -> Call[Delivery]:
-    """Sends a webhook a test; `webhook_deliveries` says how it went."""
+    """Sends a test message; `webhook_deliveries` shows its outcome."""
     return Call("POST", f"{WEBHOOK}/test", read_json, {"webhook_id": webhook_id}, is_repeatable=False)
 
 
 def webhook_deliveries(webhook_id: str, *, limit: int = 20, after: str | None = None) -> Call[DeliveryList]:
-    """A page of what a webhook was told, newest first."""
+    """A page of a webhook's deliveries, newest first."""
     query = given(limit=limit, after=after)
     return Call("GET", f"{WEBHOOK}/deliveries", read_json, {"webhook_id": webhook_id}, query)
 
@@ -93,12 +93,12 @@ API_KEY = f"{API_KEYS}/{{key_id}}"
 
 
 def create_api_key(wanted: ApiKeyIn) -> Call[NewApiKey]:
-    """Makes a key, which only this answer has. With the first one, nobody is let in without a key any more."""
+    """Creates a key, shown only here. Once the first key exists, every request needs one."""
     return Call("POST", API_KEYS, read_json, body=wanted, is_repeatable=False)
 
 
 def api_key(key_id: str) -> Call[ApiKey]:
-    """What a key may do, and what became of it."""
+    """A key's scopes, limits and status."""
     return Call("GET", API_KEY, read_json, {"key_id": key_id})
 
 
@@ -108,18 +108,18 @@ def api_keys(*, limit: int = 20, after: str | None = None) -> Call[ApiKeyList]:
 
 
 def change_api_key(key_id: str, change: ApiKeyChangeIn) -> Call[ApiKey]:
-    """Changes what is named of a key."""
+    """Changes the given fields of a key."""
     return Call("PATCH", API_KEY, read_json, {"key_id": key_id}, body=change)
 
 
 def rotate_api_key(key_id: str, *, overlap_seconds: int = 86_400) -> Call[NewApiKey]:
-    """Makes another key in a key's place; the former one is taken for so long."""
+    """Replaces a key by a new one; the old one stays valid for this long."""
     body = {"overlap_seconds": overlap_seconds}
     return Call("POST", f"{API_KEY}/rotate", read_json, {"key_id": key_id}, body=body, is_repeatable=False)
 
 
 def revoke_api_key(key_id: str) -> Call[ApiKey]:
-    """Ends a key for good."""
+    """Revokes a key permanently."""
     return Call("DELETE", API_KEY, read_json, {"key_id": key_id})
 
 
@@ -129,25 +129,25 @@ CONNECTION = "/v1/connections/{connection_name}"
 
 
 def create_connection(connection: ConnectionIn) -> Call[KeptConnection]:
-    """Lets jobs name a provider's models. Its key is in no answer, this one included."""
+    """Creates a connection to a provider. Its key is never returned."""
     return Call("POST", "/v1/connections", read_json, body=connection, is_repeatable=False)
 
 
 def connection(connection_name: str) -> Call[KeptConnection]:
-    """A connection that was made over the API, without its key."""
+    """A connection created through the API, without its key."""
     return Call("GET", CONNECTION, read_json, {"connection_name": connection_name})
 
 
 def connections() -> Call[KeptConnectionList]:
-    """All connections that were made over the API; `models` has the operator's as well."""
+    """All connections created through the API; `models` also lists the operator's."""
     return Call("GET", "/v1/connections", read_json)
 
 
 def change_connection(connection_name: str, change: ConnectionChangeIn) -> Call[KeptConnection]:
-    """Changes a connection, or its key; what is left out stays."""
+    """Changes a connection or its key; omitted fields stay as they are."""
     return Call("PATCH", CONNECTION, read_json, {"connection_name": connection_name}, body=change)
 
 
 def delete_connection(connection_name: str) -> Call[None]:
-    """Removes a connection and its keys; jobs that still call it pause."""
+    """Deletes a connection and its keys; jobs that still call it pause."""
     return Call("DELETE", CONNECTION, read_nothing, {"connection_name": connection_name})

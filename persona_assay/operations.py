@@ -57,7 +57,7 @@ LINES = {"jsonl": "application/jsonl", "csv": "text/csv"}
 
 
 def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]:
-    """Submits a job, once, however often the request has to be repeated.
+    """Submits a job exactly once, even if the request is retried.
 
     Args:
         job: The job.
@@ -73,12 +73,12 @@ def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]
 def clone(
     job_id: str, changes: Mapping[str, Any] | None = None, *, idempotency_key: str | None = None
 ) -> Call[JobDetail]:
-    """Runs a job again, with changes; the original stays as it is.
+    """Runs a job again with changes; the original is not changed.
 
     Args:
         job_id: The job.
-        changes: Fields of a job in place of the original's; ``None`` leaves a field out.
-        idempotency_key: As of `submit`.
+        changes: Fields that replace the original's; ``None`` omits a field.
+        idempotency_key: As for `submit`.
 
     Returns:
         The new job.
@@ -89,11 +89,11 @@ def clone(
 
 
 def plan(job: JobIn, *, detect: DetectIn | None = None) -> Call[Plan]:
-    """What a job would take and cost; nothing is spent.
+    """Estimates a job's calls and cost; nothing is spent.
 
     Args:
         job: The job.
-        detect: A difference of two models: `detection` then says how many personas, wordings and iterations find it.
+        detect: A difference of two models: `detection` then gives the number of personas, wordings and iterations that detects it.
     """
     body = job if detect is None else {**job, "detect": detect}
     return Call("POST", "/v1/jobs/plan", read_json, body=body)
@@ -111,10 +111,10 @@ def jobs(
 
     Args:
         limit: How many, up to 500.
-        after: ``next_cursor`` of the page before.
-        status: Only jobs in this state.
-        metadata: Only jobs that carry all these labels.
-        name: Only jobs whose names contain this, in small letters or capitals.
+        after: ``next_cursor`` of the previous page.
+        status: Only jobs with this status.
+        metadata: Only jobs with all these labels.
+        name: Only jobs whose names contain this, in any case.
     """
     labels = {f"metadata[{key}]": value for key, value in (metadata or {}).items()}
     query = given(limit=limit, after=after, status=status, name=name) | labels
@@ -129,34 +129,34 @@ def job(job_id: str) -> Call[JobDetail]:
 def change_budget(
     job_id: str, *, usd: float | None = None, calls: int | None = None, tokens: int | None = None
 ) -> Call[JobDetail]:
-    """Changes limits of a job's budget, of the kinds that it was submitted with; what is left out stays."""
+    """Changes limits of a job's budget, of the kinds that it was submitted with; omitted limits stay as they are."""
     limits = {"usd": usd, "calls": calls, "tokens": tokens}
     body = {"budget": {name: limit for name, limit in limits.items() if limit is not None}}
     return Call("PATCH", JOB, read_json, {"job_id": job_id}, body=body)
 
 
 def delete_job(job_id: str) -> Call[None]:
-    """Removes a job that is over, and everything that belongs to it."""
+    """Deletes a finished job with its responses and results."""
     return Call("DELETE", JOB, read_nothing, {"job_id": job_id})
 
 
 def cancel(job_id: str) -> Call[JobDetail]:
-    """Cancels a job: no further call starts; what was paid for is kept."""
+    """Cancels a job: no further calls start; everything already paid for is kept."""
     return Call("POST", f"{JOB}/cancel", read_json, {"job_id": job_id})
 
 
 def pause(job_id: str) -> Call[JobDetail]:
-    """Pauses a job: no further call starts until it is resumed."""
+    """Pauses a job: no further calls start until it is resumed."""
     return Call("POST", f"{JOB}/pause", read_json, {"job_id": job_id})
 
 
 def resume(job_id: str) -> Call[JobDetail]:
-    """Lets a paused job go on where it stopped."""
+    """Resumes a paused job where it stopped."""
     return Call("POST", f"{JOB}/resume", read_json, {"job_id": job_id})
 
 
 def retry(job_id: str) -> Call[JobDetail]:
-    """Redoes only what failed or stayed unparsed in a job that is over or paused."""
+    """Retries what failed or could not be parsed in a finished or paused job."""
     return Call("POST", f"{JOB}/retry", read_json, {"job_id": job_id})
 
 
@@ -164,9 +164,9 @@ def retry(job_id: str) -> Call[JobDetail]:
 
 
 def results(job_id: str) -> Call[Results]:
-    """A job's results as they stand, also while it runs.
+    """A job's results so far, also while it runs.
 
-    A notebook shows them as a table; `persona_assay.frames.to_dataframe` makes a data frame of them.
+    A notebook shows them as a table; `persona_assay.frames.to_dataframe` converts them to a data frame.
     """
     return Call("GET", f"{JOB}/results", read_results, {"job_id": job_id})
 
@@ -174,7 +174,7 @@ def results(job_id: str) -> Call[Results]:
 def distances(
     job_id: str, *, persona: str, task: str, model: str | None = None, dimension: str | None = None
 ) -> Call[RunDistances]:
-    """How far the runs of a cell are apart; model and dimension may be left out where there is only one."""
+    """The distances between a cell's runs; model and dimension are required if there are several."""
     query = given(persona=persona, task=task, model=model, dimension=dimension)
     return Call("GET", f"{JOB}/distances", read_json, {"job_id": job_id}, query)
 
@@ -199,7 +199,7 @@ def responses(
     after: str | None = None,
     limit: int = 50,
 ) -> Call[ResponseList]:
-    """A page of responses with their sentences, verdicts and the judges' own words.
+    """A page of responses with their sentences, verdicts and the judges' replies.
 
     Args:
         job_id: The job.
@@ -207,12 +207,12 @@ def responses(
         persona: Only this persona's.
         task: Only this task's.
         out_of_character: Only those with a sentence out of character.
-        judges_disagree: Only those whose judges do not agree.
-        suspicious: Only those with a verdict that their text may have swayed.
-        people_against_judges: Only those that people scored ``min_gap`` or more points above or below the judges.
-        min_gap: See there; 2 unless given.
+        judges_disagree: Only those whose judges disagree.
+        suspicious: Only those with an uncertain verdict (possible prompt injection).
+        people_against_judges: Only those that people scored at least ``min_gap`` points above or below the judges.
+        min_gap: For ``people_against_judges``; default: 2.
         arm: ``control`` for those without a persona.
-        after: ``next_cursor`` of the page before.
+        after: ``next_cursor`` of the previous page.
         limit: How many, up to 500.
     """
     only = {
@@ -233,12 +233,12 @@ def report(
     format: ReportFormat = "html",  # noqa: A002 - the contract's name
     level: ReportLevel = "verdicts",
 ) -> Call[bytes]:
-    """A job's results as a file, piece by piece.
+    """A job's results as a file, streamed.
 
     Args:
         job_id: The job.
-        format: ``html`` is one self-contained file; ``junit`` is the gate over the job's own thresholds.
-        level: What a row of csv, jsonl and parquet is.
+        format: ``html`` is one self-contained file; ``junit`` checks the job's own thresholds.
+        level: What a row of csv, jsonl or parquet describes.
     """
     query = {"format": format} | ({} if level == "verdicts" else {"level": level})
     return Call("GET", f"{JOB}/report", read_bytes, {"job_id": job_id}, query)
@@ -252,14 +252,14 @@ def figure(
     model: str | None = None,
     theme: Literal["light", "dark"] | None = None,
 ) -> Call[bytes]:
-    """A figure of the HTML report as a file, which a notebook shows as the picture.
+    """A figure of the HTML report as a file; a notebook displays it.
 
     Args:
         job_id: The job.
-        name: Which figure; a wrong name is refused with those that there are.
+        name: Which figure; an unknown name is refused with the list of figures.
         file_format: The file's format.
-        model: Whose, for figures of one model; may be left out if the job has only one.
-        theme: Light unless given, but in an SVG whichever the reader prefers.
+        model: For figures of one model; required if the job has several.
+        theme: Default: light; an SVG follows the reader's preference.
     """
     names = {"job_id": job_id, "name": name, "file_format": file_format}
     query = given(model=model, theme=theme)
@@ -276,14 +276,14 @@ def gate(
     interval: IntervalKind = "personas",
     minimum_coverage: float | None = None,
 ) -> Call[Gate]:
-    """A job's results held to thresholds: ``pass``, ``fail`` or ``inconclusive``, with reasons.
+    """Checks a job's results against thresholds: ``pass``, ``fail`` or ``inconclusive``, with reasons.
 
     Args:
         job_id: The job.
-        thresholds: Such as ``acc_atom>=0.8``; the job's own if none are given.
+        thresholds: Such as ``acc_atom>=0.8``; default: the job's own.
         interval: Whose interval decides: other personas', these very cells' runs', other wordings', or that of other personas and
             wordings both.
-        minimum_coverage: A figure of a smaller share of what was planned is inconclusive; the job's own if none is given.
+        minimum_coverage: A value with less coverage is inconclusive; default: the job's own.
     """
     query = _gate_query(thresholds, interval, minimum_coverage)
     return Call("GET", f"{JOB}/gate", read_json, {"job_id": job_id}, query)
@@ -302,18 +302,18 @@ def gate_junit(
 
 
 def compare(a: SideIn, b: SideIn, *, pairing: Pairing = "cells") -> Call[Comparison]:
-    """Paired differences a - b of two sides, each ``{job, model}`` or ``{baseline}``.
+    """Paired differences a - b of two models, each ``{job, model}`` or ``{baseline}``.
 
     Args:
-        a: The one side.
-        b: The other one.
-        pairing: What makes a pair: the figures of a cell, or those of one item that both have answered.
+        a: The first model.
+        b: The second model.
+        pairing: What forms a pair: the values of a cell, or of one item that both answered.
     """
     return Call("POST", "/v1/comparisons", read_json, body={"a": a, "b": b, "pairing": pairing})
 
 
 def compare_models(models: Sequence[SideIn]) -> Call[ComparisonOfModels]:
-    """All pairs of several models, and the ranks that each may have.
+    """Compares every pair of several models and ranks them.
 
     Args:
         models: 2 to 20, each ``{job, model}`` or ``{baseline}``; ``{job}`` stands for all models of the job.
@@ -327,10 +327,10 @@ def compare_models(models: Sequence[SideIn]) -> Call[ComparisonOfModels]:
 def keep_personas(
     personas: Sequence[str | Mapping[str, Any]] | Mapping[str, Any], *, name: str | None = None
 ) -> Call[PersonaSet]:
-    """Keeps personas as a set. The same personas are the same set, whoever sends them when.
+    """Stores a set of personas. The same personas always give the same set.
 
     Args:
-        personas: Descriptions, ids of built-in ones, or objects; or descriptions or objects by id.
+        personas: Descriptions, ids of built-in personas, or objects; or descriptions or objects by id.
         name: The set's name, for people.
     """
     body = {"personas": personas} | ({} if name is None else {"name": name})
@@ -340,7 +340,7 @@ def keep_personas(
 def keep_persona_file(
     text: str, form: Literal["jsonl", "csv"], *, name: str | None = None
 ) -> Call[PersonaSet]:
-    """Keeps the personas of a JSON Lines or CSV file as a set; pointers in errors begin with ``/lines/<number>``."""
+    """Stores the personas of a JSON Lines or CSV file as a set; pointers in errors begin with ``/lines/<number>``."""
     headers = {"Content-Type": LINES[form]}
     return Call(
         "POST", "/v1/persona-sets", read_json, query=given(name=name), content=text.encode(), headers=headers
@@ -350,13 +350,13 @@ def keep_persona_file(
 def generate_personas(
     count: int, reasoner: str | ModelIn, *, name: str | None = None, idempotency_key: str | None = None
 ) -> Call[JobDetail]:
-    """Has a reasoner make up distinct personas.
+    """Generates distinct personas with a reasoner.
 
     Args:
         count: How many.
-        reasoner: Who makes them up.
+        reasoner: The model that writes them.
         name: The set's name, for people.
-        idempotency_key: As in `submit`.
+        idempotency_key: As for `submit`.
 
     Returns:
         The job that does it; once it has ended, its ``links`` have the ``persona_set``.
@@ -366,17 +366,17 @@ def generate_personas(
 
 
 def persona_set(set_id: str) -> Call[PersonaSet]:
-    """A set with its personas, kept or built in."""
+    """A stored or built-in set with its personas."""
     return Call("GET", "/v1/persona-sets/{set_id}", read_json, {"set_id": set_id})
 
 
 def persona_sets(*, limit: int = 20, after: str | None = None) -> Call[PersonaSetList]:
-    """A page of kept persona sets, newest first, without their personas."""
+    """A page of stored persona sets, newest first, without their personas."""
     return Call("GET", "/v1/persona-sets", read_json, query=given(limit=limit, after=after))
 
 
 def keep_questions(questions: Questions, *, name: str | None = None) -> Call[QuestionSet]:
-    """Keeps PersonaGym questions as a set: questions by task by persona description."""
+    """Stores a set of PersonaGym questions, by task by persona description."""
     body = {"questions": questions} | ({} if name is None else {"name": name})
     return Call("POST", "/v1/question-sets", read_json, body=body)
 
@@ -395,17 +395,17 @@ def question_sets(*, limit: int = 20, after: str | None = None) -> Call[Question
 
 
 def keep_annotations(annotations: Sequence[Mapping[str, Any]]) -> Call[KeptAnnotations]:
-    """Keeps what people say of sentences, pairs of sentences and responses: all of it or nothing.
+    """Stores human labels of sentences, pairs of sentences and responses: all or none.
 
     Args:
         annotations: Each ``{annotator, response, unit, dimension, score}``, or ``{…, other_response, other_unit,
-            preferred}`` of a pair. The same again changes nothing.
+            preferred}`` for a pair. Sending the same again changes nothing.
     """
     return Call("POST", "/v1/annotations", read_json, body={"annotations": list(annotations)})
 
 
 def keep_annotation_file(text: str) -> Call[KeptAnnotations]:
-    """Keeps the annotations of a CSV file; pointers in errors begin with ``/lines/<number>``."""
+    """Stores the annotations of a CSV file; pointers in errors begin with ``/lines/<number>``."""
     headers = {"Content-Type": LINES["csv"]}
     return Call("POST", "/v1/annotations", read_json, content=text.encode(), headers=headers)
 
@@ -425,7 +425,7 @@ def annotations_csv(*, job: str | None = None, annotator: str | None = None) -> 
 
 
 def draw_labelling_round(wanted: LabellingRoundIn) -> Call[LabellingRound]:
-    """Draws sentences, or pairs of them, for people to label; ``links.page`` is where. The same again is the same."""
+    """Creates a labelling round of sentences, pairs or responses; people label at ``links.page``. The same body gives the same round."""
     return Call("POST", "/v1/labelling-rounds", read_json, body=wanted)
 
 
@@ -435,11 +435,11 @@ def labelling_round(round_id: str) -> Call[LabellingRound]:
 
 
 def calibration(job_id: str, *, half_width: float | None = None) -> Call[JobCalibration]:
-    """A job's figures as people would give them, from what they said of the sentences that rounds drew.
+    """A job's values as people would score them, estimated from the labels of labelling rounds.
 
     Args:
         job_id: The job.
-        half_width: How narrow an interval labels are counted for; 0.03 unless given.
+        half_width: Half-width of the interval for which the labels needed are counted; default: 0.03.
     """
     query = given(half_width=half_width)
     return Call("GET", f"{JOB}/calibration", read_json, {"job_id": job_id}, query=query)
@@ -464,13 +464,13 @@ def tasks() -> Call[TaskList]:
 
 
 def check_model(model: CheckIn) -> Call[ModelCheck]:
-    """Makes one short call to a model, and says what a job would meet.
+    """Makes one short call to a model and reports whether a job could use it.
 
     Args:
-        model: The model, as a job names it; ``"call": False`` calls nobody.
+        model: The model, as a job names it; with ``"call": False`` no call is made.
 
     Returns:
-        What was found. A model that fails is no error: ``works`` is false then.
+        The findings. A model that fails is not an error: ``works`` is false.
     """
     return Call("POST", "/v1/models/check", read_json, body=model)
 
@@ -487,7 +487,7 @@ def baselines(
     persona: str | None = None,
     task: str | None = None,
 ) -> Call[Baselines]:
-    """The two papers' published figures in the form of results."""
+    """The two papers' published results in the form of a job's."""
     query = given(source=source, model=model, persona=persona, task=task)
     return Call("GET", "/v1/baselines", read_json, query=query)
 
