@@ -20,7 +20,7 @@ _CLOSED = "it closed the connection: does it expect TLS (rediss://) or a client 
 
 _REASONS = (
     ("certificate verify failed", "its TLS certificate is not trusted; see ASSAY_REDIS_CA_FILE"),
-    ("certificate required", "it asks for a client certificate; see ASSAY_REDIS_CERT_FILE"),
+    ("certificate required", "it requires a client certificate; see ASSAY_REDIS_CERT_FILE"),
     ("unknown ca", "it does not trust our client certificate; see ASSAY_REDIS_CERT_FILE"),
     ("wrong version number", "it does not speak TLS; begin REDIS_URL with redis://"),
     ("connection closed by server", _CLOSED),
@@ -28,7 +28,7 @@ _REASONS = (
     ("eof occurred", _CLOSED),
     ("broken pipe", _CLOSED),
     ("connection reset", _CLOSED),
-    ("authentication required", "it asks for a password"),
+    ("authentication required", "it requires a password"),
     ("wrongpass", "it refused the password"),
     ("invalid username-password", "it refused the password"),
     ("maxmemory", "its memory is full (maxmemory)"),
@@ -132,7 +132,7 @@ def _try_files(tls: Mapping[str, object]) -> None:
 
 def _of_file(file: object, error: OSError) -> str:
     """What is wrong with a file: OpenSSL's own words say nothing to who has mistaken one file for another."""
-    why = "is no certificate or key in PEM form, or they do not belong together"
+    why = "is not a certificate or key in PEM form, or the two do not match"
     return f"{file} {why}" if isinstance(error, ssl.SSLError) else f"{file}: {error.strerror}"
 
 

@@ -48,7 +48,7 @@ class Answer:
         """
         found = self._object()
         if found is None:
-            raise AssayError(f"{self.url} answers, but not as this service does; is the URL right?")
+            raise AssayError(f"{self.url} is not a Persona Assay service; check the URL")
         return found
 
     def problem(self) -> ProblemError:

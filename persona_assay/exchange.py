@@ -71,7 +71,7 @@ class Core:
         self.url = (url or os.environ.get("ASSAY_URL") or DEFAULT_URL).rstrip("/")
         key = (os.environ.get("ASSAY_API_KEY", "") if api_key is None else api_key).strip()
         if not (key.isascii() and key.isprintable()):
-            raise AssayError("the API key holds characters that no key has; look at ASSAY_API_KEY")
+            raise AssayError("the API key contains invalid characters; check ASSAY_API_KEY")
         self.headers = {"Authorization": f"Bearer {key}"} if key else {}
         self.retry_seconds = retry_seconds
         self.clock = clock
@@ -87,10 +87,10 @@ class Core:
         if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
             return AssayError(f"{self.url!r} is not an http:// or https:// URL: {reason}")
         if isinstance(error, httpx2.SSEError):
-            return AssayError(f"{self.url} answers, but not as this service does; is the URL right?")
+            return AssayError(f"{self.url} is not a Persona Assay service; check the URL")
         if isinstance(error, httpx2.TimeoutException) and not isinstance(error, httpx2.ConnectTimeout):
             return UnreachableError(f"{self.url} does not answer in time: {reason}")
-        hint = "Is the service running? Start it with `assay up`, or say with ASSAY_URL where it is."
+        hint = "Is the service running? Start it with `assay up`, or set ASSAY_URL to its address."
         return UnreachableError(f"cannot reach {self.url}: {reason}\n{hint}")
 
 
@@ -211,7 +211,7 @@ class Watch:
             return self._pause
         left = self._until - self._clock()
         if left <= 0:
-            raise TimeoutError(f"{self._job_id} is not over yet; it goes on")
+            raise TimeoutError(f"{self._job_id} has not ended yet; it keeps running")
         return min(self._pause, left)
 
 

@@ -7,11 +7,11 @@ import psycopg
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 
-POOLER = "a connection pooler stands before it; see ASSAY_DATABASE_POOLER"
+POOLER = "it is behind a connection pooler; see ASSAY_DATABASE_POOLER"
 
 _BY_STATE = {
-    "08P01": f"the connection was refused as none of PostgreSQL's: {POOLER}",
-    "25006": "it only takes reading at the moment",
+    "08P01": f"it did not accept a PostgreSQL connection: {POOLER}",
+    "25006": "it is read-only at the moment",
     "26000": f"it does not know a prepared statement of ours: {POOLER}",
     "42P05": f"it has a prepared statement of ours already: {POOLER}",
     "28P01": "it refused the password",
@@ -30,7 +30,7 @@ _BY_STATE = {
 _BY_WORDS = (
     ("unsupported startup parameter", f"the connection was refused: {POOLER}"),
     ("password authentication failed", "it refused the password"),
-    ("no password supplied", "it asks for a password"),
+    ("no password supplied", "it requires a password"),
     ("no pg_hba.conf entry", "it refused the login"),
     ("does not exist", "there is no such database or role"),
     ("too many", "it has too many connections"),

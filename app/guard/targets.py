@@ -163,7 +163,7 @@ def parse_target(url: str) -> Target:
     if not 0 < port < PORTS_END:
         raise TargetRefusedError("has an invalid port")
     if _literal(host) is None and not _is_name(host):
-        raise TargetRefusedError("has no host that can exist; write an address in its usual form")
+        raise TargetRefusedError("has an invalid host; write the address in its usual form")
     return Target(scheme, host, port)
 
 

@@ -66,5 +66,5 @@ def _of_service(url: str) -> Iterator[Finding]:
         remedy = " Set ASSAY_API_KEY." if error.status == HTTPStatus.UNAUTHORIZED else ""
         yield Finding("API key", False, f"{error.detail}.{remedy}")
     except (AssayError, httpx2.HTTPError, httpx2.InvalidURL) as error:
-        words = f"cannot reach {url}: {str(error).rstrip('.')}. Start it with `assay up`, or say with ASSAY_URL where it is."
+        words = f"cannot reach {url}: {str(error).rstrip('.')}. Start it with `assay up`, or set ASSAY_URL to its address."
         yield Finding("service", False, words)

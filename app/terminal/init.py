@@ -63,18 +63,18 @@ def command(try_connections: Try, environment: Callable[[], Mapping[str, str]]) 
         help="Use a server that speaks OpenAI's format, such as http://127.0.0.1:8000/v1.",
     )
     @click.option("--key-env", metavar="NAME", help="The environment variable that holds that server's key.")
-    @click.option("--model", help="The model's name at that server. [a small one, or the server's first]")
-    @click.option("--judge", help="The judge's name at that server. [the model itself]")
-    @click.option("--persona", help="Who the model is to be, such as 'a blunt critic'. [the Big Five set]")
+    @click.option("--model", help="The model's name on that server. [a small one, or the server's first]")
+    @click.option("--judge", help="The judge's name on that server. [the model itself]")
+    @click.option("--persona", help="The persona, such as 'a blunt critic'. [the Big Five set]")
     @click.option(
         "--trait",
         "traits",
         metavar="DIMENSION=LEVEL",
         multiple=True,
-        help="What the persona is to show, such as A=low; repeatable. Dimensions: O, C, E, A and N"
+        help="A trait that the persona should show, such as A=low; repeatable. Dimensions: O, C, E, A and N"
         " (emotional stability: N=low is neurotic).",
     )
-    @click.option("--force", is_flag=True, help="Replace files that are there.")
+    @click.option("--force", is_flag=True, help="Replace existing files.")
     def init(
         vllm: str | None,
         key_env: str | None,
@@ -96,7 +96,7 @@ def command(try_connections: Try, environment: Callable[[], Mapping[str, str]]) 
             server = _server(vllm, key_env, openai=openai, anthropic=anthropic)
             for path in (OPERATOR_FILE, JOB_FILE):
                 if path.exists() and not force:
-                    raise CommandError(f"{path} is there already; --force replaces it")
+                    raise CommandError(f"{path} already exists; use --force to replace it")
             variables = environment()
             name = model or _usual_model(server, variables)
             models = (name, judge or name)
@@ -157,7 +157,9 @@ def _usual_model(server: Server, environment: Mapping[str, str]) -> str:
     try:
         listed = httpx2.get(url, headers=headers, timeout=MODELS_SECONDS)
         if listed.status_code in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
-            raise CommandError(f"{url} wants a key: set a variable to it and name that with --key-env")
+            raise CommandError(
+                f"{url} requires a key: put it in an environment variable and name that with --key-env"
+            )
         return str(listed.raise_for_status().json()["data"][0]["id"])
     except httpx2.HTTPStatusError as error:
         raise CommandError(
@@ -193,7 +195,9 @@ def _persona(description: str | None, traits: tuple[str, ...]) -> Mapping[str, A
         CommandError: Its traits are none.
     """
     if description is None and not traits and sys.stdin.isatty():
-        description = click.prompt("Who is the model to be (empty: the Big Five set)", default="", err=True)
+        description = click.prompt(
+            "Persona, such as “a blunt critic” (empty: the Big Five set)", default="", err=True
+        )
         if description:
             traits = tuple(
                 click.prompt("Traits, such as A=low N=low (disagreeable, neurotic)", err=True)
@@ -206,7 +210,7 @@ def _persona(description: str | None, traits: tuple[str, ...]) -> Mapping[str, A
         return None
     if not traits:
         raise CommandError(
-            "a persona needs a trait to be measured by: --trait DIMENSION=LEVEL, such as A=low"
+            "the persona needs at least one trait to measure: --trait DIMENSION=LEVEL, such as A=low"
         )
     levels = {}
     for trait in traits:

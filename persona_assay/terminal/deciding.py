@@ -62,7 +62,7 @@ def compare(models: tuple[str, ...], pairing: Pairing, url: str, *, as_json: boo
 @click.option(
     "--minimum-coverage",
     type=click.FloatRange(0, 1),
-    help="A figure of a smaller share of the planned verdicts is inconclusive. [the job's own, 0.95 by default]",
+    help="Below this coverage, a value is inconclusive. [the job's own, 0.95 by default]",
 )
 @click.option(
     "--junit",

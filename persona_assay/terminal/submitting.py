@@ -63,9 +63,9 @@ class Consent:
     "--detect",
     type=float,
     metavar="DIFFERENCE",
-    help="Also show how many personas, wordings and iterations find this difference of two models.",
+    help="Also show the numbers of personas, wordings and iterations that detect this difference between two models.",
 )
-@click.option("--power", type=float, default=0.8, show_default=True, help="How often --detect shall find it.")
+@click.option("--power", type=float, default=0.8, show_default=True, help="Statistical power for --detect.")
 @click.option(
     "--metric",
     type=click.Choice(get_args(Metric)),
@@ -73,7 +73,7 @@ class Consent:
     show_default=True,
     help="The metric of --detect.",
 )
-@click.option("--from-job", metavar="JOB", help="A finished job that tells how much differences vary.")
+@click.option("--from-job", metavar="JOB", help="A finished job from which --detect estimates the variation.")
 @URL
 @AS_JSON
 def plan(
@@ -155,7 +155,7 @@ def submit(
     "fields",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="A field of the job with its new value, as YAML; =null leaves the field out. Repeatable.",
+    help="A field of the job with its new value, as YAML; =null omits the field. Repeatable.",
 )
 @WAIT
 @REPORT

@@ -446,7 +446,7 @@ class TestCalibration:
         self, service: Service, finished: Json
     ) -> None:
         pages = (f"/v1/jobs/{finished['id']}/report?format=html", f"/jobs/{finished['id']}/labels")
-        title = "What people would say of all sentences"
+        title = "Human scores estimated for all sentences"
         for path in pages:
             assert title not in service.get(path).text
         self.label(service, finished, 60, 3)

@@ -162,7 +162,7 @@ def test_files_that_are_there_are_kept_unless_they_shall_be_replaced(directory: 
     newcomer = Newcomer(directory, "any")
     (directory / "job.yaml").write_text("mine")
     kept = newcomer.assay("init", "--openai")
-    assert (kept.returncode, "job.yaml is there already; --force replaces it" in kept.stderr) == (3, True)
+    assert (kept.returncode, "job.yaml already exists; use --force to replace it" in kept.stderr) == (3, True)
     assert [path.name for path in directory.iterdir()] == ["job.yaml"]
     replaced = newcomer.assay("init", "--openai", "--force")
     assert replaced.returncode == 0, replaced.stderr

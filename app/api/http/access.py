@@ -140,7 +140,7 @@ async def check_scope(request: Request) -> None:
         raise ProblemError(
             HTTPStatus.FORBIDDEN,
             "insufficient_scope",
-            f"this takes a key with the scope {need.scope}",
+            f"this requires a key with the scope {need.scope}",
             headers={
                 "WWW-Authenticate": f'{_REALM}, error="insufficient_scope", scope="{need.scope}"',
             },
@@ -258,7 +258,7 @@ async def _caller(request: Request) -> Caller:
         elif session is not None:
             holder = await _in_session(keyring, sessions.read(request, session))
         else:
-            raise _unauthenticated("show a key: Authorization: Bearer KEY", None)
+            raise _unauthenticated("send an API key: Authorization: Bearer KEY", None)
     except KeyRefusedError as error:
         raise _unauthenticated(str(error), "invalid_token") from error
     except NoPepperError as error:

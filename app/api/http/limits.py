@@ -90,12 +90,10 @@ class Limits:
             if self._held[share] > bodies * self.most_bytes:
                 raise _too_much(
                     HTTPStatus.TOO_MANY_REQUESTS,
-                    f"{whose} has {self._held[share]:,} bytes of requests under way",
+                    f"{whose} has {self._held[share]:,} bytes of requests in flight",
                 )
         if self._held[_ALL] > BODIES_HELD * self.most_bytes and self._held[sender.tenant] > self.most_bytes:
-            raise _too_much(
-                HTTPStatus.SERVICE_UNAVAILABLE, "all tenants together send too much at this moment"
-            )
+            raise _too_much(HTTPStatus.SERVICE_UNAVAILABLE, "too many bytes of requests are in flight")
 
 
 _ALL = ""

@@ -28,19 +28,19 @@ TOO_OFTEN: Responses = {429: _PROBLEM}
 
 KEY_SCHEME = "key"
 TAGS = (
-    {"name": "jobs", "description": "Evaluations: submitted, followed, steered and read."},
+    {"name": "jobs", "description": "Evaluations: submit, follow, control and read them."},
     {"name": "decisions", "description": "Comparisons of models, and gates on results."},
     {"name": "question sets", "description": "Questions of your own, for PersonaGym's tasks."},
     {"name": "persona sets", "description": "Personas of your own."},
     {
         "name": "annotations",
-        "description": "Labels by people, rounds of labelling, and figures calibrated by them.",
+        "description": "Human labels, labelling rounds, and values calibrated by them.",
     },
     {"name": "webhooks", "description": "Messages about jobs."},
     {"name": "keys", "description": "API keys."},
-    {"name": "connections", "description": "Providers' addresses and keys."},
-    {"name": "catalog", "description": "What a job can name, and published figures."},
-    {"name": "health", "description": "For those who run the service."},
+    {"name": "connections", "description": "Connections to model providers."},
+    {"name": "catalog", "description": "What jobs can use, and published results."},
+    {"name": "health", "description": "For operators of the service."},
 )
 """What operations are listed under."""
 
@@ -74,7 +74,7 @@ def _say_needs(document: dict[str, Any], routes: Sequence[BaseRoute]) -> None:
             if need is not None and operation is not None:
                 operation["security"] = [{KEY_SCHEME: []}]
                 operation["x-scope"] = need.scope.value
-                operation["description"] += f"\n\nTakes a key with the scope `{need.scope.value}`."
+                operation["description"] += f"\n\nRequires a key with the scope `{need.scope.value}`."
 
 
 def _say_links(paths: dict[str, Any]) -> None:

@@ -328,7 +328,7 @@ async def _name_taken(request: Request, error: Exception) -> Response:
 
 async def _beyond_own_limits(request: Request, error: Exception) -> Response:
     assert isinstance(error, BeyondOwnLimitsError)  # noqa: S101
-    detail = "an API key cannot give rights that it does not have itself"
+    detail = "an API key cannot grant scopes that it does not have"
     return problem_response(request, HTTPStatus.FORBIDDEN, "beyond_own_limits", detail, error.errors)
 
 

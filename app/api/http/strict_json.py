@@ -145,7 +145,7 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         raise ProblemError(
             HTTPStatus.BAD_REQUEST,
             "repeated_key",
-            f"the key {repeated!r} stands more than once in one object",
+            f"the key {repeated!r} appears more than once in one object",
         )
     return found
 

@@ -63,7 +63,7 @@ def upgrade(database_url: str, *, service_url: str | None = None, tell: Told = l
     if service_url is None or service_url == database_url:
         return repeated(lambda: install_rls(database_url), tell)
     if make_url(service_url).username is None:
-        raise MigrationError("DATABASE_URL names no user, whom the migration lets at the tables")
+        raise MigrationError("DATABASE_URL names no user to grant access to the tables")
     return repeated(lambda: admit_service(database_url, service_url), tell)
 
 
@@ -108,7 +108,7 @@ def repeated(act: Callable[[], Result], tell: Told) -> Result:
         try:
             return act()
         except CommandError as error:
-            raise MigrationError(f"the database is none that this release can migrate: {error}") from error
+            raise MigrationError(f"this release cannot migrate the database: {error}") from error
         except DBAPIError as error:
             if not isinstance(error.orig, DeadlockDetected | LockNotAvailable) or attempt == ATTEMPTS:
                 raise _told(error) from error

@@ -116,7 +116,7 @@ def resolve_gym(
     environments = _environments(request, personas, fail)
     numbers = {id_: {task: len(found) for task, found in of.items()} for id_, of in questions.items()}
     if reasoner is None:
-        fail("/reasoner", "PersonaGym's tasks need a reasoner, who makes up what they ask and compare with")
+        fail("/reasoner", "PersonaGym's tasks need a reasoner, which writes their questions and exemplars")
         return None
     spec = GymSpec(
         tasks=specs,

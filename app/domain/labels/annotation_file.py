@@ -95,7 +95,7 @@ def _wrong_header(header: Sequence[str]) -> str | None:
         return f"no such column: {unknown[0][:60]!r}; known: {', '.join(COLUMNS)}"
     if missing:
         return f"the header must have {missing[0]}"
-    return "a column stands twice" if len(set(header)) < len(header) else None
+    return "a column appears twice" if len(set(header)) < len(header) else None
 
 
 def _errors(pointer: str, values: Mapping[str, str]) -> list[FieldError]:

@@ -220,7 +220,7 @@ def extra_conflicts(
         if budget and (max_tokens is None or budget >= max_tokens):
             return {"thinking": "budget_tokens must be below max_tokens of the model, within which it counts"}
     elif extra.get("enable_thinking") is True and "thinking_budget" not in extra:
-        reason = "its host counts no thoughts within max_tokens: bound them by thinking_budget"
+        reason = "its host does not count thoughts within max_tokens: limit them by thinking_budget"
         return {"enable_thinking": reason}
     return {}
 

@@ -34,7 +34,7 @@ class RankedRow:
 
 
 def tied_with_first(ranking: Ranking) -> list[str]:
-    """The models that cannot be told apart from the highest."""
+    """The models that cannot be distinguished from the highest."""
     return [pair.b for pair in _of_first(ranking) if not differ(pair.p_value_corrected)]
 
 

@@ -10,7 +10,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.services.errors import WrongStateError
 from app.services.jobs.view import find_job
 
-LEFT_OUT = "is required: what the job was given is not kept as its body; give it again"
+LEFT_OUT = "is required: the original value is not stored; give it again"
 
 
 async def changed_body(
@@ -31,7 +31,7 @@ async def changed_body(
     """
     job = await find_job(engine, tenant, job_id)
     if "generate" in job.request:
-        raise WrongStateError("the job made up personas; make another persona set instead", job.status)
+        raise WrongStateError("the job generated personas; generate another persona set instead", job.status)
     missing = []
     if not job.request.get("models") and not changes.keys() & {"models", "responses"}:
         missing.append(FieldError("/responses", LEFT_OUT))
@@ -39,7 +39,7 @@ async def changed_body(
     async with engine.connect() as connection:
         left_out = not replaced and await has_given_questions(connection, tenant, job_id)
     if left_out:
-        missing.append(FieldError("/questions", f"{LEFT_OUT}, or null to have others made"))
+        missing.append(FieldError("/questions", f"{LEFT_OUT}, or null to generate new ones"))
     if missing:
         raise InvalidJobError(missing)
     kept = {name: value for name, value in job.request.items() if name not in changes}

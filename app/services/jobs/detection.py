@@ -30,7 +30,7 @@ def check_detection(wanted: DetectIn, spec: JobSpec) -> float:
     """
     if spec.provided or spec.gym is not None:
         kind = "existing texts" if spec.provided else "PersonaGym tasks"
-        raise InvalidJobError([FieldError("/detect", f"is for jobs of atomic tasks alone, not of {kind}")])
+        raise InvalidJobError([FieldError("/detect", f"is only for jobs of atomic tasks, not of {kind}")])
     widths = {dimension.scale.width for dimension in spec.dimensions} if wanted.metric == "mean" else {1}
     if len(widths) > 1:
         raise InvalidJobError(

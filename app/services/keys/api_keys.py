@@ -48,7 +48,7 @@ class NoPepperError(Exception):
 
     def __init__(self) -> None:
         super().__init__(
-            "no key can be made or checked: neither ASSAY_KEY_PEPPER nor ASSAY_KEY_PEPPER_FILE is set"
+            "keys cannot be created or checked: neither ASSAY_KEY_PEPPER nor ASSAY_KEY_PEPPER_FILE is set"
         )
 
 

@@ -93,7 +93,7 @@ def _check_is_the_same(known: RoundRow, wanted: LabellingRoundIn) -> None:
         other = f"answers_each {'null' if known.answers_each is None else known.answers_each}"
     else:
         return
-    message = f"a round of this size and seed is there, with {other}; take another seed"
+    message = f"a round of this size and seed already exists, with {other}; use another seed"
     raise InvalidJobError([FieldError("/seed", message)])
 
 

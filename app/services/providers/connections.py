@@ -175,7 +175,7 @@ async def _add_version(
     key = changes.get("api_key")
     if "api_key" not in changes and current.sealed_key is not None:
         if origin(base_url) != origin(current.base_url):
-            message = "a key is for one scheme, host and port: give it anew, or null for none"
+            message = "a key is for one scheme, host and port: give it again, or null for none"
             raise InvalidJobError([FieldError("/api_key", message)])
         key = _opened(deps, current)
     row = {field: getattr(current, field) for field in _KEPT_BY_NEXT} | dict(values)
@@ -210,7 +210,7 @@ def _opened(deps: ConnectionDependencies, row: ConnectionRow) -> SecretStr | Non
     try:
         return deps.ring.open(row.sealed_key or "", binding(row.tenant, row.version, row.base_url))
     except SealError as error:
-        message = f"the key that is kept can't be read ({error}): give it anew, or null for none"
+        message = f"the stored key can't be read ({error}): give it again, or null for none"
         raise InvalidJobError([FieldError("/api_key", message)]) from error
 
 

@@ -32,7 +32,7 @@ async def compare_models(sources: Comparer, tenant: str, wanted: Sequence[SideIn
     for pointer, each in await _each_model(sources, tenant, wanted):
         side = await sources.side(tenant, pointer, each, "cells", read)
         if any(side.about == other.about for other in sides):
-            raise InvalidJobError([FieldError(pointer, "names a model a second time")])
+            raise InvalidJobError([FieldError(pointer, "repeats a model")])
         sides.append(side)
     return await asyncio.to_thread(_compared, sides)
 

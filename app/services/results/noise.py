@@ -76,7 +76,7 @@ class NoiseReader:
         except NotFoundError:
             raise _refused("no job of this id") from None
         if not job.status.is_terminal:
-            raise _refused(f"is {job.status}; only a finished job tells it")
+            raise _refused(f"is {job.status}; only a finished job can be used")
         return await self.results.read_model(job)
 
 

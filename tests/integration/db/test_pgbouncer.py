@@ -166,7 +166,7 @@ class TestWithoutTheSetting:
         with pgbouncer(program, postgres, scratch, database_url) as url:
             done = started_alone(part, scratch, url, "redis://127.0.0.1:9/0")
         assert done.returncode == 1
-        assert "a connection pooler stands before it; see ASSAY_DATABASE_POOLER" in done.stderr
+        assert "it is behind a connection pooler; see ASSAY_DATABASE_POOLER" in done.stderr
         assert "Traceback" not in done.stderr
 
     def test_where_it_ignores_the_parameters_the_api_warns(

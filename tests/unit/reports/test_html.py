@@ -405,7 +405,7 @@ class TestWhatItSays:
             for n in range(12)
         )
         assert said in page.text
-        assert ("it cannot be told apart from b (the difference from b, " in page.text) is not best
+        assert ("it cannot be distinguished from b (the difference from b, " in page.text) is not best
         assert (
             "corrected for all 3 pairs of models; brackets show the 95 % interval for personas like"
             in page.text

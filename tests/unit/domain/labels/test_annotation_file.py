@@ -26,7 +26,7 @@ class TestCsv:
             ("annotator,response\n", "", "must contain at least one annotation"),
             ("annotator,score\nanna,4\n", "/lines/1", "the header must have response"),
             ("annotator,response,rating\n", "/lines/1", "no such column: 'rating'"),
-            ("annotator,response,response\n", "/lines/1", "a column stands twice"),
+            ("annotator,response,response\n", "/lines/1", "a column appears twice"),
             (f"annotator,response,score\nanna,{R}\n", "/lines/2", "has 2 fields, the header 3"),
             (f"annotator,response,score\n,{R},4\n", "/lines/2/annotator", "is required"),
             (f"annotator,response,score\nanna,{R},4.5\n", "/lines/2/score", "must be a whole number"),
