@@ -40,8 +40,7 @@ def create_webhook(
         url: The URL to post to.
         events: Events to report; default: all.
         description: For people.
-        idempotency_key: Makes further calls with the same key and values the same one for 24 hours; a new key unless
-            given.
+        idempotency_key: Repeated calls with the same key and values return the same webhook for 24 hours; default: a new key.
     """
     wanted = {"url": url, "events": events, "description": description}
     body = {name: value for name, value in wanted.items() if value is not None}

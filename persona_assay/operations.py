@@ -61,8 +61,7 @@ def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]
 
     Args:
         job: The job.
-        idempotency_key: Makes further calls with the same key and job the same one for 24 hours; a new key unless
-            given.
+        idempotency_key: Repeated calls with the same key and job return the same job for 24 hours; default: a new key.
 
     Returns:
         The accepted job.
@@ -281,8 +280,8 @@ def gate(
     Args:
         job_id: The job.
         thresholds: Such as ``acc_atom>=0.8``; default: the job's own.
-        interval: Whose interval decides: other personas', these very cells' runs', other wordings', or that of other personas and
-            wordings both.
+        interval: Which interval decides: over other personas, over repeated runs of these cells, over other wordings, or over
+        other personas and wordings.
         minimum_coverage: A value with less coverage is inconclusive; default: the job's own.
     """
     query = _gate_query(thresholds, interval, minimum_coverage)

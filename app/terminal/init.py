@@ -90,7 +90,7 @@ def command(try_connections: Try, environment: Callable[[], Mapping[str, str]]) 
         """Write an operator's file and a job file for this directory, and check them.
 
         Writes assay.yaml and job.yaml. `assay up` reads the first, `assay submit job.yaml` the second. On a terminal, asks
-        for the server and the persona where no flag names them.
+        for the server and the persona if no flag specifies them.
         """
         with told_errors():
             server = _server(vllm, key_env, openai=openai, anthropic=anthropic)

@@ -149,9 +149,9 @@ class TestErrors:
         service.on("GET /v1/jobs/job_1", Answer(b"<html>hello</html>"))
         service.on("GET /v1/jobs/job_1/events", Answer(b"<html>hello</html>"))
         with opened(service.url) as client:
-            with pytest.raises(AssayError, match="is the URL right"):
+            with pytest.raises(AssayError, match="check the URL"):
                 client.job("job_1")
-            with pytest.raises(AssayError, match="is the URL right"):
+            with pytest.raises(AssayError, match="check the URL"):
                 list(client.events("job_1"))
 
     def test_nobody_listening_is_told_soon_and_with_how_to_start_the_service(self, opened: Opens) -> None:
@@ -247,7 +247,7 @@ class TestFollowing:
 
     def test_is_given_up_when_its_time_is_over(self, service: StubService, opened: Opens) -> None:
         service.on("GET /v1/jobs/job_1", Answer(job(), headers=NOW))
-        with opened(service.url) as client, pytest.raises(TimeoutError, match="job_1 is not over yet"):
+        with opened(service.url) as client, pytest.raises(TimeoutError, match="job_1 has not ended yet"):
             client.wait("job_1", timeout=0.2)
 
 
@@ -324,7 +324,7 @@ class TestBothKinds:
 
     def test_their_methods_say_what_they_do(self) -> None:
         assert AssayClient.submit.__name__ == "submit"
-        assert (AsyncAssayClient.gate.__doc__ or "").startswith("A job's results held to thresholds")
+        assert (AsyncAssayClient.gate.__doc__ or "").startswith("Checks a job's results against thresholds")
         assert list(inspect.signature(AssayClient("http://x").cancel).parameters) == ["job_id"]
 
     async def test_one_waits_while_the_loop_goes_on(self, service: StubService) -> None:

@@ -46,8 +46,8 @@ class TestLoads:
     @pytest.mark.parametrize(
         ("body", "detail"),
         [
-            (b'{"a":1,"b":{"c":1,"c":2}}', "the key 'c' stands more than once"),
-            (b'{"a":1,"\\u0061":1}', "the key 'a' stands more than once"),
+            (b'{"a":1,"b":{"c":1,"c":2}}', "the key 'c' appears more than once"),
+            (b'{"a":1,"\\u0061":1}', "the key 'a' appears more than once"),
             (b"[NaN]", "NaN is not JSON"),
             (b"[1e400]", "the number 1e400 is too large"),
             (b'["\\ud834"]', "lone surrogate"),
