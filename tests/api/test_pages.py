@@ -197,7 +197,7 @@ class TestForm:
                     "task": ["essay", "expected_action"],
                     "reasoner": "simulated/sim-reasoner",
                 },
-                "is for jobs of atomic tasks alone",
+                "is only for jobs of atomic tasks",
             ),
         ],
     )
