@@ -44,7 +44,7 @@ from persona_assay.types import (
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
 ReportLevel: TypeAlias = Literal[
-    "verdicts", "cells", "totals", "persona_scores", "judging_check", "order_check"
+    "verdicts", "responses", "cells", "totals", "persona_scores", "judging_check", "order_check"
 ]
 Pairing: TypeAlias = Literal["cells", "items"]
 IntervalKind: TypeAlias = Literal["personas", "runs", "wordings", "both"]

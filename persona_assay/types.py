@@ -2012,6 +2012,22 @@ class ResponseGrade(TypedDict):
     """The judge's thoughts before its reply, which are not scored. Untrusted text."""
 
 
+class ResponseFigures(TypedDict):
+    """One response on one dimension; of several judges, means over those that have the figure."""
+
+    dimension: str
+    n: int
+    """Scored sentences; of several judges, of the one with the fewest who has any. Without one there is no figure."""
+    mean: float | None
+    """The mean of its sentences' scores."""
+    acc: float | None
+    """1 if that lies in the persona's level, else 0; `null` without a persona."""
+    acc_atom: float | None
+    """The share of scored sentences in character; likewise."""
+    ic_atom: float | None
+    """Internal consistency; needs two scored sentences of a judge."""
+
+
 class JudgedResponse(TypedDict):
     """A response with its sentences and their verdicts."""
 
@@ -2056,6 +2072,8 @@ class JudgedResponse(TypedDict):
     """The persona's description. Untrusted text."""
     persona_traits: list[str]
     """All of the persona's traits in words, such as `high in extraversion`."""
+    figures: NotRequired[list[ResponseFigures]]
+    """Its figures on each dimension on which its sentences have verdicts."""
 
 
 class JudgesDistances(TypedDict):

@@ -88,6 +88,39 @@ class TestDistances:
         assert pointer in {error["pointer"] for error in response.json()["errors"]}
 
 
+class TestFiguresOfResponses:
+    def test_they_average_to_the_cells_and_the_export_holds_the_same(
+        self, stack: Service, finished: Json
+    ) -> None:
+        chosen = {"model": "simulated/sim-faithful", "persona": "duo", "task": "social_media_post"}
+        listed = stack.get(f"/v1/jobs/{finished['id']}/responses", params=chosen | {"limit": "50"}).json()
+        results = stack.get(f"/v1/jobs/{finished['id']}/results").json()
+        cells = [c for c in results["cells"] if {name: c[name] for name in chosen} == chosen]
+        assert len(cells) == 2
+        for cell in cells:  # one response a run
+            own = [
+                figures
+                for response in listed["data"]
+                for figures in response["figures"]
+                if figures["dimension"] == cell["dimension"]
+            ]
+            assert len(own) == 2
+            for name in ("mean", "acc_atom"):
+                expected = cell["metrics"][name]["value"]
+                assert sum(each[name] for each in own) / 2 == pytest.approx(expected)
+        export = {"format": "jsonl", "level": "responses"}
+        lines = stack.get(f"/v1/jobs/{finished['id']}/report", params=export).text.splitlines()
+        rows = {(row["response_id"], row["dimension"]): row for row in map(json.loads, lines)}
+        assert len({response for response, _ in rows}) == RESPONSES
+        for response in listed["data"]:
+            for figures in response["figures"]:
+                row = rows[response["id"], figures["dimension"]]
+                assert row["text"] == response["text"]
+                assert row["scored_sentences"] == figures["n"]
+                for name in ("mean", "acc", "acc_atom", "ic_atom"):
+                    assert row[name] == figures[name]
+
+
 class TestByInstruction:
     def test_wordings_average_to_the_whole_and_the_report_shows_them(
         self, stack: Service, finished: Json

@@ -34,6 +34,7 @@ RESPONSE: dict[str, Any] = {
     "reused": None,
     "persona_description": "someone",
     "persona_traits": (),
+    "figures": (),
 }
 
 

@@ -408,7 +408,9 @@ async def responses(
     gap = (min_gap or APART) if people_against_judges else None
     wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious, gap, arm)
     position = None if after is None else cursors.position(after)
-    page, following = await read_page(services.engine, job, context, wanted, after=position, limit=limit)
+    page, following = await read_page(
+        services.engine, job, context, wanted, after=position, limit=limit, figures=True
+    )
     cursor = None if following is None else cursors.encoded(list(following))
     shown = ResponseList(data=page, has_more=cursor is not None, next_cursor=cursor)
     return Response(shown.model_dump_json(), media_type="application/json")
@@ -438,7 +440,7 @@ async def report(
     level: Annotated[
         ReportLevel,
         Query(
-            description="One row per verdict, per cell of the results, per total and metric, per PersonaScore and task score, per judge and"
+            description="One row per verdict, per response and dimension, per cell of the results, per total and metric, per PersonaScore and task score, per judge and"
             " task of what checks several sentences a call, or per judge, order and dimension of what checks the order of options."
         ),
     ] = "verdicts",

@@ -12,6 +12,7 @@ from pydantic import ConfigDict, Field
 
 from app.domain.contract import Page
 from app.domain.judging.prompt_injection import Suspicion
+from app.domain.judging.response_figures import ResponseFigures
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
@@ -213,6 +214,10 @@ class JudgedResponse:
         tuple[str, ...],
         Field(description="All of the persona's traits in words, such as `high in extraversion`."),
     ]
+    figures: Annotated[
+        tuple[ResponseFigures, ...],
+        Field(description="Its figures on each dimension on which its sentences have verdicts."),
+    ] = ()
 
 
 def mean_score(grades: Iterable[ResponseGrade]) -> float | None:

@@ -9,8 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
+from app.domain.judging.response_figures import ResponseFigures
 from app.domain.results.contract import Results
-from app.reports.exports.columns import VERDICT_COLUMNS, Asked, Column, Source, Table
+from app.reports.exports.columns import RESPONSE_COLUMNS, VERDICT_COLUMNS, Asked, Column, Source, Table
 
 BATCH_CHARACTERS = 4_000_000
 """A batch ends with the response whose texts bring it to so many: a page that repeats huge texts in many rows becomes several batches."""
@@ -34,6 +35,46 @@ def page_batches(page: Iterable[JudgedResponse]) -> Iterator[pa.RecordBatch]:
         yield rows.batch()
 
 
+def response_batches(page: Iterable[JudgedResponse]) -> Iterator[pa.RecordBatch]:
+    """A row for each of these responses and its dimensions; one batch, as each text is in it once."""
+    responses = list(page)
+    asked: list[Asked] = []
+    figures: list[ResponseFigures] = []
+    places: dict[Source, list[int | None]] = {
+        source: [] for source in (Source.ASKED, Source.RESPONSE, Source.FIGURES)
+    }
+    for place, response in enumerate(responses):
+        known = {each.dimension: each for each in response.figures}
+        for dimension in response.levels or (None,):
+            places[Source.ASKED].append(len(asked))
+            asked.append(_asked_of(response, dimension))
+            places[Source.RESPONSE].append(place)
+            own = known.get(dimension or "")
+            places[Source.FIGURES].append(None if own is None else len(figures))
+            figures += [] if own is None else [own]
+    if responses:
+        objects: dict[Source, Sequence[Any]] = {
+            Source.ASKED: asked,
+            Source.RESPONSE: responses,
+            Source.FIGURES: figures,
+        }
+        yield _batch(RESPONSE_COLUMNS, objects, places)
+
+
+def _asked_of(response: JudgedResponse, dimension: str | None) -> Asked:
+    return Asked(
+        response.model,
+        response.persona,
+        response.task,
+        response.item.id,
+        response.item.text,
+        dimension,
+        None if dimension is None else response.levels[dimension],
+        response.persona_description,
+        response.persona_traits,
+    )
+
+
 class _VerdictRows:
     """Rows of verdicts that become a batch: what they are read from, and for each row the places of its own."""
 
@@ -44,7 +85,7 @@ class _VerdictRows:
         self._verdicts: list[UnitVerdict | ResponseGrade] = []
         self._places_of_verdicts: dict[int, int] = {}
         self._places: dict[Source, list[int | None]] = {
-            source: [] for source in Source if source is not Source.RECORD
+            source: [] for source in Source if source not in {Source.RECORD, Source.FIGURES}
         }
         self._characters = 0
         self._longest_reply = 0
@@ -113,18 +154,7 @@ class _VerdictRows:
         self._places[Source.VERDICT].append(verdict)
 
     def _place_of_asked(self, response: JudgedResponse, dimension: str | None) -> int:
-        asked = Asked(
-            response.model,
-            response.persona,
-            response.task,
-            response.item.id,
-            response.item.text,
-            dimension,
-            None if dimension is None else response.levels[dimension],
-            response.persona_description,
-            response.persona_traits,
-        )
-        return self._asked.setdefault(asked, len(self._asked))
+        return self._asked.setdefault(_asked_of(response, dimension), len(self._asked))
 
     def _place(self, verdict: UnitVerdict | ResponseGrade) -> int:
         """By identity: equal verdicts are mostly one object, and its hash would cost ten times as much."""

@@ -43,6 +43,7 @@ class Source(Enum):
     FIRST_ROW = "the response, in the first of its rows alone"
     UNIT = "the sentence"
     VERDICT = "what the judge said of it"
+    FIGURES = "the response's figures on a dimension"
 
 
 class Asked(NamedTuple):
@@ -102,8 +103,9 @@ def _from(source: Source) -> Callable[..., Column]:
     return column
 
 
-_asked, _response, _first_row, _unit, _verdict = map(
-    _from, (Source.ASKED, Source.RESPONSE, Source.FIRST_ROW, Source.UNIT, Source.VERDICT)
+_asked, _response, _first_row, _unit, _verdict, _figure = map(
+    _from,
+    (Source.ASKED, Source.RESPONSE, Source.FIRST_ROW, Source.UNIT, Source.VERDICT, Source.FIGURES),
 )
 
 DESCRIPTION = "The persona's words in the instructions."
@@ -193,6 +195,30 @@ VERDICT_COLUMNS = (
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""
+
+_OF_RESPONSE = {
+    *("model", "persona", "task", "dimension", "level", "item", "item_text", "run", "instruction"),
+    *("iteration", "response_id", "response_status", "response_error", "persona_description"),
+    "persona_traits",
+}
+RESPONSE_COLUMNS = (
+    *(column for column in VERDICT_COLUMNS if column.name in _OF_RESPONSE),
+    _response("text", _TEXT, "What the model wrote; missing where the call failed."),
+    _response("sentences", _INTEGER, "Its sentences.", lambda r: len(r.units)),
+    _figure(
+        "scored_sentences",
+        _INTEGER,
+        "Those that have a score; of several judges, of the one with the fewest who has any.",
+        "n",
+    ),
+    _figure("mean", _NUMBER, "The mean of its sentences' scores; of several judges the mean over them."),
+    _figure("acc", _NUMBER, "1 if that lies in the persona's level, else 0; likewise."),
+    _figure("acc_atom", _NUMBER, "Share of its scored sentences in the persona's level; likewise."),
+    _figure("ic_atom", _NUMBER, "Its internal consistency; missing with fewer than two scored sentences."),
+    _response("grade", _NUMBER, "A PersonaGym response's score, 1 to 5: the mean over judges.", "score"),
+)
+"""One row for each response and dimension on which it was to be judged; a PersonaGym response whose sentences are not judged has one without
+a dimension."""
 
 UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "failed", "filtered")
 RESPONSE_COUNTS = ("total", "without_scored_unit", "with_one_scored_unit")

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.results.contract import Results
-from app.reports.exports.batches import page_batches, table_batch
-from app.reports.exports.columns import TABLES, VERDICT_COLUMNS, Column
+from app.reports.exports.batches import page_batches, response_batches, table_batch
+from app.reports.exports.columns import RESPONSE_COLUMNS, TABLES, VERDICT_COLUMNS, Column
 
 
 class Writer(Protocol):
@@ -40,14 +40,19 @@ def write_table(format_: Format, name: str, results: Results) -> bytes:
     return b"".join([file.begin(), *file.add(table_batch(table, results)), file.end()])
 
 
-async def write_verdicts(
-    format_: Format, pages: AsyncIterator[Sequence[JudgedResponse]]
+PAGED = {"verdicts": (VERDICT_COLUMNS, page_batches), "responses": (RESPONSE_COLUMNS, response_batches)}
+"""The tables that are made of responses, by their names in the API: their columns, and what makes rows of a page."""
+
+
+async def write_pages(
+    format_: Format, name: str, pages: AsyncIterator[Sequence[JudgedResponse]]
 ) -> AsyncIterator[bytes]:
-    """A file of the verdicts on these responses, page by page; made on threads, so the event loop goes on."""
-    file = format_(VERDICT_COLUMNS)
+    """A file of one of :data:`PAGED`, page by page; made on threads, so the event loop goes on."""
+    columns, batches = PAGED[name]
+    file = format_(columns)
     yield file.begin()
     async for page in pages:
-        parts = chain.from_iterable(map(file.add, page_batches(page)))
+        parts = chain.from_iterable(map(file.add, batches(page)))
         while (part := await asyncio.to_thread(next, parts, None)) is not None:
             yield part
     yield file.end()

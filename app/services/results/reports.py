@@ -18,7 +18,9 @@ from app.services.results.run_distances import read_varying_cells
 
 Json = Mapping[str, Any]
 ReportFormat = Literal["json", "html", "csv", "jsonl", "parquet"]
-ReportLevel = Literal["verdicts", "cells", "totals", "persona_scores", "judging_check", "order_check"]
+ReportLevel = Literal[
+    "verdicts", "responses", "cells", "totals", "persona_scores", "judging_check", "order_check"
+]
 """What a row of a table is."""
 
 
@@ -87,8 +89,9 @@ async def export_report(
             "jsonl": jsonl.jsonl_writer,
             "parquet": parquet.ParquetWriter,
         }
-        if level == "verdicts":
-            async for chunk in files.write_verdicts(formats[format_], stream_pages(engine, job, context)):
+        if level in files.PAGED:
+            pages = stream_pages(engine, job, context, figures=level == "responses")
+            async for chunk in files.write_pages(formats[format_], level, pages):
                 yield chunk
         else:
             yield await asyncio.to_thread(

@@ -14,6 +14,7 @@ from app.domain.instruments.contract import DimensionInWords, PersonaInWords
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.persona import Persona, traits_in_words, traits_of
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseUsage, UnitVerdict
+from app.domain.judging.response_figures import ResponseFigures, response_figures
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.scores import CellScores
 from app.domain.providers.model import FinishReason
@@ -301,7 +302,14 @@ def _response(
         units=tuple(units),
         persona_description=DESCRIPTIONS[persona],
         persona_traits=traits_in_words(Persona(persona, "", traits_of(levels)), DIMENSIONS.values()),
+        figures=figures_of(units, levels),
     )
+
+
+def figures_of(units: Iterable[JudgedUnit], levels: dict[str, str]) -> tuple[ResponseFigures, ...]:
+    """What a response's verdicts give."""
+    said = [(v.dimension, v.judge, v.score) for unit in units for v in unit.verdicts]
+    return response_figures(said, list(DIMENSIONS.values()), levels)
 
 
 def _unjudged(levels: dict[str, str]) -> tuple[UnitVerdict, ...]:

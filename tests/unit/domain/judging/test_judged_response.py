@@ -11,6 +11,7 @@ from app.domain.judging.judged_response import (
     mean_score,
 )
 from app.domain.judging.prompt_injection import Suspicion
+from app.domain.judging.response_figures import ResponseFigures
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
@@ -66,6 +67,7 @@ RESPONSE = JudgedResponse(
     reused=ReplyOrigin.OTHER_JOB,
     persona_description="extroverted person",
     persona_traits=("high in extraversion",),
+    figures=(ResponseFigures("E", 1, 4.0, 1.0, 1.0, None),),
 )
 JSON = (
     '{"data":[{"id":"resp_1","model":"m","persona":"E-high","levels":{"E":"high"},"task":"essay",'
@@ -78,7 +80,8 @@ JSON = (
     '"grades":[{"judge":"j","status":"filtered","score":null,"justification":null,"raw":null,'
     '"error":"filtered: no","reused":null,"suspicion":null,"finish_reason":null,"thoughts":null}],'
     '"score":3.6666666666666665,"reused":"other_job",'
-    '"persona_description":"extroverted person","persona_traits":["high in extraversion"]}],"has_more":false,"next_cursor":null}'
+    '"persona_description":"extroverted person","persona_traits":["high in extraversion"],'
+    '"figures":[{"dimension":"E","n":1,"mean":4.0,"acc":1.0,"acc_atom":1.0,"ic_atom":null}]}],"has_more":false,"next_cursor":null}'
 )
 
 

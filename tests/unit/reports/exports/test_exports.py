@@ -25,13 +25,14 @@ from app.reports.exports.columns import (
     JUDGING_CHECK_COLUMNS,
     ORDER_CHECK_COLUMNS,
     PERSONA_SCORE_COLUMNS,
+    RESPONSE_COLUMNS,
     TOTAL_COLUMNS,
     VERDICT_COLUMNS,
     Column,
     ColumnType,
 )
 from app.reports.exports.csv import FORMULA_STARTS, csv_writer
-from app.reports.exports.files import Format, write_table, write_verdicts
+from app.reports.exports.files import Format, write_pages, write_table
 from app.reports.exports.jsonl import jsonl_writer
 from app.reports.exports.parquet import ParquetWriter
 from tests.unit.check_sample import check_of, order_check_of
@@ -87,26 +88,33 @@ def hostile_responses() -> list[JudgedResponse]:
 class TestVerdictRows:
     async def test_all_formats_hold_the_same_rows(self) -> None:
         responses = sample().responses
-        lines = from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses))))
-        assert from_parquet(await joined(write_verdicts(ParquetWriter, pages(responses)))) == lines
+        lines = from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages(responses))))
+        assert from_parquet(await joined(write_pages(ParquetWriter, "verdicts", pages(responses)))) == lines
         assert from_csv(
-            await joined(write_verdicts(csv_writer, pages(responses))), VERDICT_COLUMNS
+            await joined(write_pages(csv_writer, "verdicts", pages(responses))), VERDICT_COLUMNS
         ) == empty_as_missing(lines)
 
     async def test_columns_stand_in_the_documented_order(self) -> None:
         responses = sample(1, 1).responses
         names = [column.name for column in VERDICT_COLUMNS]
-        table = arrow.read_table(io.BytesIO(await joined(write_verdicts(ParquetWriter, pages(responses)))))
+        table = arrow.read_table(
+            io.BytesIO(await joined(write_pages(ParquetWriter, "verdicts", pages(responses))))
+        )
         header = (
-            (await joined(write_verdicts(csv_writer, pages(responses)))).decode("utf-8-sig").split("\r\n")[0]
+            (await joined(write_pages(csv_writer, "verdicts", pages(responses))))
+            .decode("utf-8-sig")
+            .split("\r\n")[0]
         )
         assert table.column_names == names
         assert header == ",".join(names)
-        assert list(from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses))))[0]) == names
+        assert (
+            list(from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages(responses))))[0])
+            == names
+        )
 
     async def test_there_is_one_row_for_each_verdict(self) -> None:
         responses = sample().responses
-        lines = from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses))))
+        lines = from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages(responses))))
         verdicts = sum(len(unit.verdicts) for response in responses for unit in response.units)
         # A response without sentences has a row for each dimension on which it would have been judged.
         bare = sum(len(response.levels) for response in responses if not response.units)
@@ -115,7 +123,7 @@ class TestVerdictRows:
 
     async def test_a_failed_response_keeps_a_row_that_says_why(self) -> None:
         failed = response_of("", id="lost", status="failed", text=None, error="timeout: 120 s")
-        [row] = from_jsonl(await joined(write_verdicts(jsonl_writer, pages([failed]))))
+        [row] = from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages([failed]))))
         assert (row["response_id"], row["response_status"], row["response_error"]) == (
             "lost",
             "failed",
@@ -139,8 +147,8 @@ class TestVerdictRows:
     async def test_thoughts_are_in_a_responses_first_row_only(self, thoughts: str) -> None:
         response = response_of("One. Two.", ("One.", 5), ("Two.", 5), thoughts=thoughts)
         for rows in (
-            from_jsonl(await joined(write_verdicts(jsonl_writer, pages([response, response])))),
-            from_parquet(await joined(write_verdicts(ParquetWriter, pages([response, response])))),
+            from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages([response, response])))),
+            from_parquet(await joined(write_pages(ParquetWriter, "verdicts", pages([response, response])))),
         ):
             assert [row["response_thoughts"] for row in rows] == [thoughts, None, thoughts, None]
 
@@ -149,7 +157,9 @@ class TestVerdictRows:
         second = replace(judged.units[1], verdicts=())
         lines = from_jsonl(
             await joined(
-                write_verdicts(jsonl_writer, pages([replace(judged, units=(judged.units[0], second))]))
+                write_pages(
+                    jsonl_writer, "verdicts", pages([replace(judged, units=(judged.units[0], second))])
+                )
             )
         )
         assert [(row["unit_text"], row["judge"], row["score"]) for row in lines] == [
@@ -164,9 +174,9 @@ class TestVerdictRows:
         response = replace(judged, units=(replace(unit, verdicts=(*unit.verdicts, again)),))
         responses = [response, replace(response, id="r-2", reused=ReplyOrigin.OTHER_JOB)]
         for records in (
-            from_csv(await joined(write_verdicts(csv_writer, pages(responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses)))),
-            from_parquet(await joined(write_verdicts(ParquetWriter, pages(responses)))),
+            from_csv(await joined(write_pages(csv_writer, "verdicts", pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages(responses)))),
+            from_parquet(await joined(write_pages(ParquetWriter, "verdicts", pages(responses)))),
         ):
             assert [(record["response_reused"] or None, record["reused"] or None) for record in records] == [
                 (None, None),
@@ -179,14 +189,16 @@ class TestVerdictRows:
     async def test_hostile_texts_come_back_unchanged(self, texts: str) -> None:
         responses = hostile_responses()
         for records in (
-            from_csv(await joined(write_verdicts(csv_writer, pages(responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(write_verdicts(jsonl_writer, pages(responses)))),
-            from_parquet(await joined(write_verdicts(ParquetWriter, pages(responses)))),
+            from_csv(await joined(write_pages(csv_writer, "verdicts", pages(responses))), VERDICT_COLUMNS),
+            from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages(responses)))),
+            from_parquet(await joined(write_pages(ParquetWriter, "verdicts", pages(responses)))),
         ):
             assert [record[texts] for record in records] == list(HOSTILE)
 
     async def test_no_csv_field_begins_like_a_formula(self) -> None:
-        data = (await joined(write_verdicts(csv_writer, pages(hostile_responses())))).decode("utf-8-sig")
+        data = (await joined(write_pages(csv_writer, "verdicts", pages(hostile_responses())))).decode(
+            "utf-8-sig"
+        )
         for line in reader.reader(io.StringIO(data, newline="")):
             assert not [field for field in line if field.startswith(tuple(FORMULA_STARTS))]
 
@@ -202,7 +214,9 @@ class TestVerdictRows:
         texts += [f"{start}=1+1" for start in starts]
         data = (
             await joined(
-                write_verdicts(csv_writer, pages([response_of("No.", persona=each) for each in texts]))
+                write_pages(
+                    csv_writer, "verdicts", pages([response_of("No.", persona=each) for each in texts])
+                )
             )
         ).decode("utf-8-sig")
         found = [cell.lstrip(' "') for line in data.splitlines() for cell in line.split(separator)]
@@ -213,7 +227,9 @@ class TestVerdictRows:
         texts = ["".join(letters) for n in range(4) for letters in itertools.product('a ,"\r\n;é', repeat=n)]
         data = (
             await joined(
-                write_verdicts(csv_writer, pages([response_of("No.", persona=each) for each in texts]))
+                write_pages(
+                    csv_writer, "verdicts", pages([response_of("No.", persona=each) for each in texts])
+                )
             )
         ).decode()
         lines = list(reader.reader(io.StringIO(data, newline="")))
@@ -225,7 +241,7 @@ class TestVerdictRows:
     async def test_a_negative_score_stays_a_number_in_csv(self) -> None:
         verdict = a_verdict("judge", "E", VerdictStatus.SCORED, -2, "-2", False)
         below_zero = response_of("No.", units=(JudgedUnit(0, (0, 3), "No.", (verdict,)),))
-        data = (await joined(write_verdicts(csv_writer, pages([below_zero])))).decode("utf-8-sig")
+        data = (await joined(write_pages(csv_writer, "verdicts", pages([below_zero])))).decode("utf-8-sig")
         assert ",scored,-2,false,'-2,sentence," in data
 
     async def test_a_verdict_that_failed_has_the_providers_words(self) -> None:
@@ -233,16 +249,51 @@ class TestVerdictRows:
         failed = a_verdict("judge", "E", VerdictStatus.FAILED, error=words)
         response = response_of("No.", units=(JudgedUnit(0, (0, 3), "No.", (failed,)),))
         for rows in (
-            from_csv(await joined(write_verdicts(csv_writer, pages([response]))), VERDICT_COLUMNS),
-            from_jsonl(await joined(write_verdicts(jsonl_writer, pages([response])))),
-            from_parquet(await joined(write_verdicts(ParquetWriter, pages([response])))),
+            from_csv(await joined(write_pages(csv_writer, "verdicts", pages([response]))), VERDICT_COLUMNS),
+            from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages([response])))),
+            from_parquet(await joined(write_pages(ParquetWriter, "verdicts", pages([response])))),
         ):
             assert [(row["status"], row["raw"], row["error"]) for row in rows] == [("failed", None, words)]
 
     async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
-        assert from_csv(await joined(write_verdicts(csv_writer, pages([]))), VERDICT_COLUMNS) == []
-        assert await joined(write_verdicts(jsonl_writer, pages([]))) == b""
-        assert from_parquet(await joined(write_verdicts(ParquetWriter, pages([])))) == []
+        assert from_csv(await joined(write_pages(csv_writer, "verdicts", pages([]))), VERDICT_COLUMNS) == []
+        assert await joined(write_pages(jsonl_writer, "verdicts", pages([]))) == b""
+        assert from_parquet(await joined(write_pages(ParquetWriter, "verdicts", pages([])))) == []
+
+
+class TestResponseRows:
+    async def test_all_formats_hold_the_same_rows(self) -> None:
+        responses = [*sample().responses, *hostile_responses()]
+        lines = from_jsonl(await joined(write_pages(jsonl_writer, "responses", pages(responses))))
+        assert from_parquet(await joined(write_pages(ParquetWriter, "responses", pages(responses)))) == lines
+        table = await joined(write_pages(csv_writer, "responses", pages(responses)))
+        assert from_csv(table, RESPONSE_COLUMNS) == empty_as_missing(lines)
+        assert len(lines) == sum(len(response.levels) for response in responses)
+
+    async def test_a_row_has_the_figures_that_the_response_has(self) -> None:
+        responses = {response.id: response for response in sample().responses}
+        rows = from_jsonl(await joined(write_pages(jsonl_writer, "responses", pages(responses.values()))))
+        compared = 0
+        for row in rows:
+            response = responses[row["response_id"]]
+            assert (row["text"], row["sentences"]) == (response.text, len(response.units))
+            known = {each.dimension: each for each in response.figures}
+            if (own := known.get(row["dimension"])) is None:
+                assert row["scored_sentences"] is row["mean"] is row["acc_atom"] is None
+                continue
+            found = (row["scored_sentences"], row["mean"], row["acc"], row["acc_atom"], row["ic_atom"])
+            assert found == (own.n, own.mean, own.acc, own.acc_atom, own.ic_atom)
+            compared += own.mean is not None
+        assert compared > 250
+
+    async def test_a_graded_response_without_judged_sentences_has_one_row_with_its_grade(self) -> None:
+        response = graded_response(5, 4)
+        [row] = from_jsonl(await joined(write_pages(jsonl_writer, "responses", pages([response]))))
+        assert (row["grade"], row["dimension"], row["acc_atom"]) == (response.score, None, None)
+
+    async def test_a_job_without_responses_gives_readable_files_without_rows(self) -> None:
+        assert from_csv(await joined(write_pages(csv_writer, "responses", pages([]))), RESPONSE_COLUMNS) == []
+        assert from_parquet(await joined(write_pages(ParquetWriter, "responses", pages([])))) == []
 
 
 class TestCells:
@@ -486,7 +537,8 @@ class TestInOtherHands:
 
         job = sample(5, 3)
         files = [
-            io.BytesIO(await joined(write_verdicts(format_, pages(job.responses)))) for format_ in FORMATS
+            io.BytesIO(await joined(write_pages(format_, "verdicts", pages(job.responses))))
+            for format_ in FORMATS
         ]
         tables = [
             pd.read_csv(files[0], keep_default_na=False, na_values=[""], low_memory=False),
@@ -507,7 +559,9 @@ class TestInOtherHands:
 
     async def test_a_line_has_the_form_of_the_standard_librarys_json(self) -> None:
         data = (
-            await joined(write_verdicts(jsonl_writer, pages(hostile_responses() + sample().responses)))
+            await joined(
+                write_pages(jsonl_writer, "verdicts", pages(hostile_responses() + sample().responses))
+            )
         ).decode()
         for line in data.removesuffix("\n").split("\n"):
             written = json.dumps(json.loads(line), ensure_ascii=False)
@@ -517,7 +571,9 @@ class TestInOtherHands:
 
     async def test_a_spreadsheet_reads_numbers_as_numbers_and_texts_as_texts(self) -> None:
         """By the rules of spreadsheets' import: what begins like a formula is one unless an apostrophe stands before it."""
-        data = (await joined(write_verdicts(csv_writer, pages(hostile_responses())))).decode("utf-8-sig")
+        data = (await joined(write_pages(csv_writer, "verdicts", pages(hostile_responses())))).decode(
+            "utf-8-sig"
+        )
         for line in reader.DictReader(io.StringIO(data, newline="")):
             assert float(line["score"]) == 4
             assert not any(field.startswith(("=", "+", "@", "\t", "\r")) for field in line.values())
@@ -551,7 +607,7 @@ class TestStreaming:
                 yield [response] * min(800, count - start)
 
         async def written(count: int) -> int:
-            return sum([len(part) async for part in write_verdicts(format_, paged(count))])
+            return sum([len(part) async for part in write_pages(format_, "verdicts", paged(count))])
 
         await written(10)  # what is imported and remembered at the first use is not the rows'
         tracemalloc.start()

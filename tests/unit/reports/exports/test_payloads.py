@@ -12,7 +12,7 @@ from rich.text import Text
 from app.domain.results.gate import Gate, GateCheck, Verdict
 from app.reports.exports.columns import VERDICT_COLUMNS
 from app.reports.exports.csv import FORMULA_STARTS, csv_writer
-from app.reports.exports.files import write_verdicts
+from app.reports.exports.files import write_pages
 from app.reports.exports.jsonl import jsonl_writer
 from app.reports.exports.parquet import ParquetWriter
 from app.reports.junit import junit
@@ -48,15 +48,17 @@ def test_there_are_two_hundred() -> None:
 class TestFiles:
     async def test_every_text_comes_back_as_it_was(self, job: Sample) -> None:
         for records in (
-            from_csv(await joined(write_verdicts(csv_writer, pages(job.responses))), VERDICT_COLUMNS),
-            from_jsonl(await joined(write_verdicts(jsonl_writer, pages(job.responses)))),
-            from_parquet(await joined(write_verdicts(ParquetWriter, pages(job.responses)))),
+            from_csv(
+                await joined(write_pages(csv_writer, "verdicts", pages(job.responses))), VERDICT_COLUMNS
+            ),
+            from_jsonl(await joined(write_pages(jsonl_writer, "verdicts", pages(job.responses)))),
+            from_parquet(await joined(write_pages(ParquetWriter, "verdicts", pages(job.responses)))),
         ):
             for name in TEXTS:
                 assert [record[name] for record in records] == list(PAYLOADS)
 
     async def test_no_field_of_a_table_begins_like_a_formula(self, job: Sample) -> None:
-        table = await joined(write_verdicts(csv_writer, pages(job.responses)))
+        table = await joined(write_pages(csv_writer, "verdicts", pages(job.responses)))
         lines = list(reader.reader(io.StringIO(table.decode("utf-8-sig"), newline="")))
         assert len(lines) == 1 + len(PAYLOADS)
         assert {len(line) for line in lines} == {len(VERDICT_COLUMNS)}
