@@ -20,6 +20,7 @@ from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
 from app.reports.subprocess_file import made_apart
+from app.reports.views.accuracy import Scatter, scatters
 from app.reports.views.cards import Card, make_card, worst_sentence
 from app.reports.views.coefficients import coefficients
 from app.reports.views.control import smallest_gains
@@ -82,6 +83,7 @@ class Material:
         error: What stopped the job, if anything did.
         study: How far people agree with the judges.
         by_instruction: The results by persona instruction.
+        accuracy: ACC against ACC_atom of its cells and of published ones.
     """
 
     results: str
@@ -92,6 +94,7 @@ class Material:
     error: Json | None
     study: HumanStudy | None
     by_instruction: ByInstruction | None = None
+    accuracy: Sequence[Scatter] = ()
 
 
 async def html_report(
@@ -126,8 +129,9 @@ async def html_report(
         sample.add(make_card(response, level_bounds, words))
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
+    accuracy = await asyncio.to_thread(scatters, found, baselines)
     among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
-    material = Material(results, sample, distances, among, calibrated, error, study, by_instruction)
+    material = Material(results, sample, distances, among, calibrated, error, study, by_instruction, accuracy)
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, _page, found, material)
@@ -249,6 +253,7 @@ def _figures(
             plots.cells_plot(results.cells, level_bounds, label, words, f"cells-{n}")
             for n, label in enumerate(labels[:CELL_PLOTS], 1)
         ),
+        plots.accuracy_plot(material.accuracy),
         plots.runs_plot(run_matrices(varying, material.distances), words),
     ]
     # Our own drawing; what it contains of others' texts is escaped in it.

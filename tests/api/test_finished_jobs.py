@@ -272,7 +272,9 @@ class TestResponses:
 
 
 class TestFigures:
-    @pytest.mark.parametrize("name", ["models", "published", "heat_map", "scores", "cells", "runs"])
+    @pytest.mark.parametrize(
+        "name", ["models", "published", "heat_map", "scores", "cells", "accuracy", "runs"]
+    )
     def test_each_is_an_svg_with_its_words(self, stack: Service, finished: Json, name: str) -> None:
         chosen = {"model": "shy"} if name in {"heat_map", "cells"} else {}
         response = stack.get(f"/v1/jobs/{finished['id']}/figures/{name}.svg", params=chosen)

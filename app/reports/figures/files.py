@@ -7,6 +7,7 @@ from app.domain.results.baselines import Baselines
 from app.domain.results.contract import Results
 from app.reports.figures import plots
 from app.reports.figures.plot import Plot, png, svg
+from app.reports.views.accuracy import scatters
 from app.reports.views.distributions import distributions
 from app.reports.views.in_words import InWords
 from app.reports.views.leaderboard import ATOMIC, PERSONAGYM, leaderboards
@@ -70,6 +71,7 @@ def _plot(
         "heat_map": lambda: plots.heat_map_plot(summary.heat_maps([model])[0], words),
         "scores": scores,
         "cells": lambda: plots.cells_plot(cells, level_bounds, model, words),
+        "accuracy": lambda: plots.accuracy_plot(scatters(results, baselines)),
         "runs": lambda: plots.runs_plot(run_matrices(varying_cells(cells), distances), words),
     }
     return builders[name]()

@@ -13,7 +13,9 @@ from app.domain.results.personagym_control import ScoreGain
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
+from app.reports.figures.scatter import draw_scatters
 from app.reports.figures.shares import Line, draw_shares
+from app.reports.views.accuracy import Scatter
 from app.reports.views.distributions import Bar, Distribution, cell_bars
 from app.reports.views.in_words import InWords
 from app.reports.views.leaderboard import PERSONAGYM, Leaderboard, LeaderboardRow
@@ -200,6 +202,19 @@ def runs_plot(matrices: Sequence[RunMatrix], words: InWords) -> Plot | None:
     )
     title = "Distances between runs in the cells with the lowest RC_atom"
     return Plot("runs", title, said, partial(draw_runs, matrices, words)) if matrices else None
+
+
+def accuracy_plot(panels: Sequence[Scatter]) -> Plot | None:
+    """ACC against ACC_atom; ``None`` where there are too few cells."""
+    said = []
+    for panel in panels:
+        words = f"{panel.title}: r {_said(panel.r.value, panel.r.ci95)} over {panel.cells:,} cells"
+        if panel.widest is not None:
+            name, acc, atom = panel.widest
+            words += f"; farthest below the diagonal {name}, ACC {acc:.2f}, ACC_atom {atom:.2f}"
+        said.append(words)
+    title = "ACC of whole responses against ACC_atom of their sentences, by cell"
+    return Plot("accuracy", title, ". ".join(said), partial(draw_scatters, panels)) if panels else None
 
 
 def _intervals(

@@ -26,6 +26,7 @@ FigureName = Literal[
     "heat_map",
     "scores",
     "cells",
+    "accuracy",
     "runs",
 ]
 FigureFormat = Literal["svg", "png"]

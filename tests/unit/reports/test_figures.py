@@ -8,13 +8,14 @@ import pytest
 
 from app.reports.figures.files import NOTE, figure_file
 from app.reports.figures.palette import DARK, LIGHT, ROLES
+from app.reports.views.accuracy import scatters
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.sample import Sample, response_of, results_of, sample
 from tests.unit.results_sample import read
 
-ATOMIC = ("models", "published", "heat_map", "scores", "cells")
+ATOMIC = ("models", "published", "heat_map", "scores", "cells", "accuracy")
 PUBLISHED = baselines(BaselineFilter())
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -88,7 +89,7 @@ class TestFiles:
         assert drawn(job.results, "persona_scores") is None
         assert drawn(job.results, "published_persona_scores") is None
         silent = results_of([response_of("Rain.", ("Rain.", None), persona="mine")])
-        for name in ("models", "published", "scores", "cells", "runs"):
+        for name in ("models", "published", "scores", "cells", "accuracy", "runs"):
             assert drawn(silent, name) is None, name
 
     def test_real_figures_are_not_called_simulated(self, job: Sample) -> None:
@@ -117,6 +118,28 @@ class TestWhatTheyShow:
         assert [len(widths[colour]) for colour in ("accent", "below")] == [2, 3]
         parts = widths["accent"] + widths["below"]
         assert max(parts) == pytest.approx(min(parts), abs=0.05)
+
+    def test_acc_stands_against_acc_atom_beside_the_papers_540_cells(self, job: Sample) -> None:
+        shown = texts(drawn(job.results, "accuracy"))
+        (r,) = [
+            each["r"] for each in job.results["correlations"] if set(each["metrics"]) == {"acc", "acc_atom"}
+        ]
+        assert f"This job: {r['n']} cells, r = {r['value']:.2f}" in shown
+        # Table 4 prints 0.91, of figures with more digits than Tables 18 to 29 have.
+        (paper,) = [text for text in shown if text.startswith("Published")]
+        assert paper.startswith("Published (atomic paper): 540 cells, r = 0.9")
+        # The job has levels of two scales, which have the same names.
+        assert {"high personas", "neutral personas", "low personas"} <= set(shown)
+
+    def test_a_mean_in_the_level_of_extremes_lies_below_the_diagonal(self) -> None:
+        mixed = [
+            response_of("a. b.", ("a.", 5), ("b.", 1), level="neutral", persona=f"p-{n}") for n in range(3)
+        ]
+        results = read(results_of(mixed))
+        (own,) = scatters(results, None)
+        assert [(dot.acc, dot.acc_atom, dot.place) for dot in own.dots] == [(1.0, 0.0, "between")]
+        assert (own.cells, own.widest) == (3, ("p-0, essay, simulated/steady", 1.0, 0.0))
+        assert scatters(read(results_of(mixed[:2])), None) == []
 
     def test_of_many_graded_tasks_those_with_the_lowest_scores_are_drawn_and_the_others_counted(self) -> None:
         scores = {"task-100": 1, "task-007": 2}
