@@ -18,8 +18,10 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api.console import comparison, labelling, listing, new_job, signing_in, static
 from app.api.console import connections as connections_page
 from app.api.console import job as job_page
+from app.api.console import keys as keys_page
 from app.api.console import responses as responses_page
 from app.api.console import sets as sets_pages
+from app.api.console import webhooks as webhooks_pages
 from app.api.http import database_timeouts, docs_page, health, metrics, problems
 from app.api.http.access import AuthMiddleware, check_scope
 from app.api.http.answer_headers import AnswerHeaders
@@ -129,6 +131,8 @@ PAGES = (
     job_page.router,
     sets_pages.router,
     connections_page.router,
+    webhooks_pages.router,
+    keys_page.router,
     signing_in.router,
     static.router,
     docs_page.router,

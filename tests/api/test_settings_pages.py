@@ -1,6 +1,8 @@
-"""The console's pages of connections: who sees and does what there."""
+"""The console's pages of connections, webhooks and keys: who sees and does what there."""
 
+import re
 from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
 import httpx2
@@ -17,6 +19,7 @@ from tests.conftest import scratch_directory
 from tests.databases import Databases
 
 Headers = dict[str, str]
+HOOK = "https://93.184.215.14/hooks"
 
 
 @pytest.fixture(scope="module")
@@ -97,3 +100,118 @@ class TestConnections:
         headers = BROWSER | keys["submit"] | {"Sec-Fetch-Site": "cross-site"}
         answer = httpx2.post(f"{service.url}/connections", headers=headers, trust_env=False)
         assert answer.status_code == 403
+
+
+class TestKeys:
+    def test_only_administrators_have_the_page_and_a_link_to_it(
+        self, service: Service, keys: dict[str, Headers]
+    ) -> None:
+        for name in ("read", "submit"):
+            assert look(service, "/keys", keys[name]).status_code == 403
+            assert send(service, "/keys", keys[name], {"name": "x", "scope": "read"}).status_code == 403
+            assert 'href="/keys"' not in look(service, "/connections", keys[name]).text
+        assert 'href="/keys"' in look(service, "/connections", keys["admin"]).text
+
+    def test_a_key_is_shown_once_works_and_ends(self, service: Service, keys: dict[str, Headers]) -> None:
+        form = {"name": "<ci> & co", "scope": "submit", "days": "30", "usd_limit": "5"}
+        made = send(service, "/keys", keys["admin"], form | {"requests_per_minute": "600"})
+        assert made.status_code == 200
+        (key,) = re.findall(r"assay_[0-9A-Za-z]{50}", made.text)
+        assert made.headers["cache-control"] == "no-store"
+        assert "&lt;ci&gt; &amp; co" in made.text
+        assert service.get("/v1/jobs", headers=bearer(key)).status_code == 200
+        shown = look(service, "/keys", keys["admin"]).text
+        assert key not in shown
+        assert key[:18] in shown
+        assert "600 requests per minute" in shown
+        newest = service.get("/v1/api-keys", headers=keys["admin"]).json()["data"][0]
+        assert newest["scopes"] == ["submit"]
+        ends = datetime.fromisoformat(newest["expires_at"]) - datetime.fromisoformat(newest["created_at"])
+        assert abs(ends - timedelta(days=30)) < timedelta(minutes=5)
+        place = f"/keys/{newest['id']}/revoke"
+        for other in ("read", "submit"):
+            assert send(service, place, keys[other]).status_code == 403
+        assert send(service, place, keys["other"]).status_code == 404
+        assert service.get("/v1/jobs", headers=bearer(key)).status_code == 200
+        assert send(service, place, keys["admin"]).status_code == 303
+        assert service.get("/v1/jobs", headers=bearer(key)).status_code == 401
+        assert "Revoke this key" in look(service, "/keys", keys["admin"]).text
+        assert newest["id"] not in look(service, "/keys", keys["other"]).text
+
+    @pytest.mark.parametrize(
+        ("form", "words"),
+        [
+            ({"name": "", "scope": "read"}, "Name"),
+            ({"name": "x\0", "scope": "read"}, "Name"),
+            ({"name": "x", "scope": "root"}, "Scopes 1"),
+            ({"name": "x", "scope": "read", "days": "-1"}, "Expires at"),
+            ({"name": "x", "scope": "read", "days": "9" * 400}, "Expires at"),
+            ({"name": "x", "scope": "read", "usd_limit": "much"}, "Spending, usd limit"),
+            ({"name": "x", "scope": "read", "usd_limit": "nan"}, "Spending, usd limit"),
+            ({"name": "x", "scope": "read", "requests_per_minute": "0"}, "Requests per minute"),
+        ],
+    )
+    def test_what_is_wrong_is_told(
+        self, service: Service, keys: dict[str, Headers], form: dict[str, str], words: str
+    ) -> None:
+        answer = send(service, "/keys", keys["admin"], form)
+        assert answer.status_code == 422
+        assert re.search(rf'role="alert".*<li>{re.escape(words)}', answer.text, re.DOTALL), answer.text
+
+    def test_a_limited_administrator_makes_no_freer_key(
+        self, service: Service, keys: dict[str, Headers]
+    ) -> None:
+        limited = bearer(KeyMaker(service.database_url).make(Scope.ADMIN, usd=3))
+        answer = send(service, "/keys", limited, {"name": "x", "scope": "submit"})
+        assert answer.status_code == 422
+        assert 'role="alert"' in answer.text
+
+
+class TestWebhooks:
+    def test_one_is_made_tested_switched_off_and_deleted(
+        self, service: Service, keys: dict[str, Headers]
+    ) -> None:
+        form: dict[str, str | list[str]] = {"url": HOOK, "event": ["job.completed", "job.failed"]}
+        assert send(service, "/webhooks", keys["submit"], form).status_code == 403
+        made = send(service, "/webhooks", keys["admin"], form)
+        assert made.status_code == 200
+        (secret,) = re.findall(r"whsec_[0-9A-Za-z+/=]+", made.text)
+        (hook,) = service.get("/v1/webhooks", headers=keys["read"]).json()["data"]
+        assert hook["events"] == ["job.completed", "job.failed"]
+        place = f"/webhooks/{hook['id']}"
+        shown = look(service, place, keys["read"])
+        assert shown.status_code == 200
+        assert secret not in shown.text
+        assert "Send a test" not in shown.text
+        for deed in ("test", "off", "on", "rotate", "delete"):
+            assert send(service, f"{place}/{deed}", keys["submit"]).status_code == 403
+            assert send(service, f"{place}/{deed}", keys["other"]).status_code == 404
+        assert send(service, f"{place}/test", keys["admin"]).status_code == 303
+        assert "webhook.test" in look(service, place, keys["read"]).text
+        assert send(service, f"{place}/off", keys["admin"]).status_code == 303
+        assert "given up" in look(service, place, keys["read"]).text
+        assert send(service, f"{place}/test", keys["admin"]).status_code == 409
+        assert send(service, f"{place}/on", keys["admin"]).status_code == 303
+        (other,) = re.findall(r"whsec_[\w+/=]+", send(service, f"{place}/rotate", keys["admin"]).text)
+        assert other != secret
+        assert send(service, f"{place}/else", keys["admin"]).status_code == 422
+        assert send(service, f"{place}/delete", keys["admin"]).status_code == 303
+        assert look(service, place, keys["read"]).status_code == 404
+        assert "No webhooks yet." in look(service, "/webhooks", keys["read"]).text
+
+    @pytest.mark.parametrize(
+        ("form", "words"),
+        [
+            ({"url": "", "event": "job.failed"}, "Url"),
+            ({"url": HOOK}, "Events"),
+            ({"url": HOOK, "event": "job.odd"}, "Events 1"),
+            ({"url": "http://127.0.0.1/x", "event": "job.failed"}, "Url"),
+            ({"url": HOOK, "event": "job.failed", "description": "a\0"}, "Description"),
+        ],
+    )
+    def test_what_is_wrong_is_told(
+        self, service: Service, keys: dict[str, Headers], form: dict[str, str], words: str
+    ) -> None:
+        answer = send(service, "/webhooks", keys["admin"], form)
+        assert answer.status_code == 422
+        assert re.search(rf'role="alert".*<li>{re.escape(words)}', answer.text, re.DOTALL), answer.text

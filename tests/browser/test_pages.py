@@ -7,12 +7,10 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from embedded.valkey import EmbeddedValkey
-from tests.browser.watching import Watcher, barriers, overflow, unreached
+from tests.browser.watching import Watcher, barriers, looks_right
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.e2e.stack import Stack, running_stack
-
-NARROW, WIDE = 390, 1440
 
 
 @pytest.fixture(scope="module")
@@ -26,18 +24,6 @@ def stack(
         running_stack(directory, database_url=url, redis_url=valkey.url()) as running,
     ):
         yield running
-
-
-def looks_right(page: Page) -> None:
-    """Whether a page can be read, in light and dark, wide and narrow, and used by keys alone."""
-    for scheme in ("light", "dark"):
-        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
-        for width in (NARROW, WIDE):
-            page.set_viewport_size({"width": width, "height": 900})
-            assert overflow(page) == 0
-            assert barriers(page) == []
-    page.reload()
-    assert unreached(page) == []
 
 
 class TestSets:
@@ -94,3 +80,20 @@ class TestConnections:
         expect(good.get_by_role("textbox", name="Model of good")).to_have_value("sim-faithful")
         page.goto("/connections")
         looks_right(page)
+
+
+class TestWebhooks:
+    def test_one_is_made_and_its_messages_are_seen(self, page: Page) -> None:
+        page.goto("/webhooks")
+        looks_right(page)
+        page.get_by_label("URL").fill("http://127.0.0.1:9/hook")
+        page.get_by_role("button", name="Create webhook").click()
+        expect(page.locator("#made")).to_contain_text("whsec_")
+        assert barriers(page) == []
+        page.get_by_role("button", name="Send a test").click()
+        expect(page.get_by_role("listitem").filter(has_text="webhook.test")).to_be_visible()
+        page.reload()
+        looks_right(page)
+        page.get_by_text("Delete …").click()
+        page.get_by_role("button", name="Delete this webhook").click()
+        expect(page.get_by_text("No webhooks yet.")).to_be_visible()

@@ -29,6 +29,7 @@ STRANGE_SCRIPT = """() => {
   return window.strange ?? false;
 }"""
 SEVERE = {"serious", "critical"}
+NARROW, WIDE = 390, 1440
 
 
 @dataclass
@@ -114,3 +115,15 @@ def overflow(page: Page) -> int:
     """By how many pixels a page is wider than its window; 0 where nothing sticks out."""
     root = page.locator("html")
     return int(root.evaluate("root => root.scrollWidth - root.clientWidth"))
+
+
+def looks_right(page: Page) -> None:
+    """Whether a page can be read, in light and dark, wide and narrow, and used by keys alone."""
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
+        for width in (NARROW, WIDE):
+            page.set_viewport_size({"width": width, "height": 900})
+            assert overflow(page) == 0
+            assert barriers(page) == []
+    page.reload()
+    assert unreached(page) == []
