@@ -114,6 +114,7 @@ class AssayClient:
     results_by_instruction = _method(operations.results_by_instruction)
     responses = _method(operations.responses)
     iter_responses = _listing(operations.responses)
+    judge_calls = _method(operations.judge_calls)
     figure = _method(operations.figure)
 
     gate = _method(operations.gate)

@@ -24,6 +24,7 @@ from persona_assay.types import (
     JobIn,
     JobList,
     JobStatus,
+    JudgeCalls,
     KeptAnnotations,
     LabellingRound,
     LabellingRoundIn,
@@ -224,6 +225,18 @@ def responses(
     query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
     query |= {} if arm == "persona" else {"arm": arm}
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)
+
+
+def judge_calls(job_id: str, response_id: str, *, unit: int | None = None) -> Call[JudgeCalls]:
+    """What judges were asked, word for word, and what they replied.
+
+    Args:
+        job_id: The job.
+        response_id: The response.
+        unit: Which of its sentences, from 0; without it, the grades of the whole response.
+    """
+    names = {"job_id": job_id, "response_id": response_id}
+    return Call("GET", f"{JOB}/responses/{{response_id}}/judge-calls", read_json, names, given(unit=unit))
 
 
 def report(

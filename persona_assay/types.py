@@ -1920,6 +1920,67 @@ class JobList(TypedDict):
     next_cursor: str | None
 
 
+VerdictStatus: TypeAlias = Literal["scored", "not_applicable", "refused", "unparsed", "filtered", "failed"]
+"""The status of one judgement; only `scored` has a number."""
+
+
+Suspicion: TypeAlias = Literal["text", "reply", "both"]
+"""Why a verdict is uncertain."""
+
+
+ReplyOrigin: TypeAlias = Literal["same_job", "other_job"]
+"""Where a reused reply comes from."""
+
+
+class JudgeCall(TypedDict):
+    """One judge's reply, and the prompt that it answers."""
+
+    purpose: Literal["verdict", "grade", "group", "alone", "repeated", "reversed", "shuffled"]
+    """`verdict` and `grade` are what counts. `group`: the reply about several sentences gave nothing usable for this one. `alone`: the check of grouped judging. `repeated`, `reversed`, `shuffled`: the order check."""
+    judge: str
+    dimension: str | None
+    """`null` for a grade."""
+    units: list[int]
+    """The sentences that the call is about; empty for the whole response."""
+    system: str | None
+    """The system prompt; `null` where there is none. Untrusted text."""
+    prompt: str | None
+    """The user prompt; `null` where no judge was asked. Untrusted text."""
+    parameters: dict[str, Any]
+    """Those that the judge's specification has sent with the prompt."""
+    status: VerdictStatus
+    score: int | None
+    raw: str | None
+    """The reply; `null` where there is none. Untrusted text."""
+    error: str | None
+    """Why there is no reply. Untrusted text."""
+    finish_reason: FinishReason | None
+    """Why the reply ended."""
+    thoughts: str | None
+    """What the judge thought before. Untrusted text."""
+    suspicion: Suspicion | None
+    reused: ReplyOrigin | None
+    """Which job's reply it is, if no call was made for it."""
+    notes: list[str]
+    """What about this call is not as it looks."""
+
+
+class JudgeCalls(TypedDict):
+    """What the judges were asked about one sentence, or about a response as a whole."""
+
+    response: str
+    """The response's id."""
+    unit: int | None
+    """The sentence's index; `null` for the whole response."""
+    text: str | None
+    """The sentence as judges read it, or the response. Untrusted text."""
+    certain: bool
+    """Prompts are not stored. They are made again from the stored job by the code that made the calls; whether this is the release that computed the job's results, so that the code is the same."""
+    release: str | None
+    """The release that computed the results; `null` before there are any."""
+    data: list[JudgeCall]
+
+
 class JudgeResult(TypedDict):
     """One judge's verdicts in the whole job."""
 
@@ -1936,18 +1997,6 @@ class ResponseUsage(TypedDict):
     output_tokens: int
     reasoning_tokens: int | None
     """Output tokens that are thoughts; `null` if the provider does not report them."""
-
-
-VerdictStatus: TypeAlias = Literal["scored", "not_applicable", "refused", "unparsed", "filtered", "failed"]
-"""The status of one judgement; only `scored` has a number."""
-
-
-ReplyOrigin: TypeAlias = Literal["same_job", "other_job"]
-"""Where a reused reply comes from."""
-
-
-Suspicion: TypeAlias = Literal["text", "reply", "both"]
-"""Why a verdict is uncertain."""
 
 
 class UnitVerdict(TypedDict):

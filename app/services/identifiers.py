@@ -1,5 +1,6 @@
 """Identifiers that sort by creation time."""
 
+import re
 import secrets
 import time
 from random import getrandbits
@@ -27,6 +28,16 @@ def id_form(prefix: str) -> str:
 def response_id(job_id: str, cell: int, run: int, item: int) -> str:
     """What the HTTP contract calls the response at a place of a job."""
     return f"resp_{job_id.removeprefix('job_')}-{cell}-{run}-{item}"
+
+
+def response_place(job_id: str, response: str) -> tuple[int, int, int] | None:
+    """The place of a job's response (cell, run, item) by its id; ``None`` if no response of the job has such an id."""
+    found = re.fullmatch(
+        rf"resp_{re.escape(job_id.removeprefix('job_'))}" + 3 * r"-(0|[1-9]\d{0,8})",
+        response,
+        re.ASCII,
+    )
+    return None if found is None else (int(found[1]), int(found[2]), int(found[3]))
 
 
 def new_uuid() -> UUID:

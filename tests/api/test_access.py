@@ -177,6 +177,7 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
     )
     return {
         "job_id": job["id"],
+        "response_id": f"resp_{job['id'].removeprefix('job_')}-0-0-0",
         "webhook_id": webhook.json()["id"],
         "round_id": round_id,
         "key_id": keys["spare"]["id"],

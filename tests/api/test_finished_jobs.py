@@ -1,6 +1,7 @@
 """What a job leaves: results, responses, reports. Run by real workers on simulated models."""
 
 import csv
+import html
 import io
 import json
 from collections import Counter
@@ -10,7 +11,7 @@ from xml.etree import ElementTree as ET
 import pyarrow.parquet as pq
 import pytest
 
-from tests.api.service import Json, Service, job_body
+from tests.api.service import Json, Service, job_body, pointers
 
 # Runs: 2 instructions × 1 iteration. Items: E-low 10 + 1 + 1, duo (two traits) 20 + 2 + 1.
 RESPONSES = 2 * 2 * (12 + 23)
@@ -216,6 +217,38 @@ class TestResponses:
         found = list(stack.walk(self.path(finished), **filters))
         assert len(found) == count
         assert all(response[name] == value for response in found for name, value in filters.items())
+
+    def test_what_judges_were_asked_can_be_read_of_each_sentence(
+        self, stack: Service, finished: Json
+    ) -> None:
+        response = stack.get(self.path(finished), params={"task": "essay", "persona": "duo"}).json()["data"][
+            0
+        ]
+        path = f"{self.path(finished)}/{response['id']}/judge-calls"
+        unit = response["units"][1]
+        found = stack.get(path, params={"unit": 1}).json()
+        assert (found["certain"], found["text"]) == (True, unit["text"])
+        told = ("judge", "dimension", "score", "raw")
+        assert [[call[name] for name in told] for call in found["data"]] == [
+            [verdict[name] for name in told] for verdict in unit["verdicts"]
+        ]
+        assert all(unit["text"] in call["prompt"] for call in found["data"])
+        assert stack.get(path).json()["data"] == []  # nobody graded it as a whole
+        for wrong in (len(response["units"]), -1, "x", 1.5, 99999):
+            refused = stack.get(path, params={"unit": wrong})
+            assert (refused.status_code, pointers(refused)) == (422, ["/query/unit"])
+        for other in ("resp_x", "%00", f"{response['id']}1", response["id"].replace("-", "-9", 1)):
+            assert stack.get(f"{self.path(finished)}/{other}/judge-calls").status_code == 404
+
+    def test_the_page_of_a_score_shows_prompt_and_reply_as_text(self, stack: Service, finished: Json) -> None:
+        response = stack.get(self.path(finished), params={"task": "essay"}).json()["data"][0]
+        page = f"/jobs/{finished['id']}/responses/{response['id']}/judging?unit=0"
+        listed = stack.get(f"/jobs/{finished['id']}/responses", params={"task": "essay"}).text
+        assert f'href="{page}"' in listed
+        (call, *_) = stack.get(f"/v1{page.replace('/judging', '/judge-calls')}").json()["data"]
+        shown = html.unescape(stack.get(page).text)
+        assert call["prompt"] in shown
+        assert f'dir="auto">{call["raw"]}</pre>' in shown
 
     def test_out_of_character_means_a_score_outside_the_level(self, stack: Service, finished: Json) -> None:
         def strays(response: Json) -> bool:

@@ -8,17 +8,18 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from app.api.http import cursors
 from app.api.http.access import needs
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import JobId, ResponsePlace, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.domain.instruments.contract import DimensionInWords
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.keys.api_key import Scope
-from app.reports.views.cards import make_card
+from app.reports.views.cards import DOUBTS, make_card
 from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
 from app.services.job_context import JobContext
 from app.services.jobs.view import find_job, show_job
 from app.services.labels.annotations import people_scores_of
+from app.services.results.judge_calls import read_judge_calls
 from app.services.results.responses import APART, ResponseFilter, read_page
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
@@ -87,6 +88,24 @@ async def browse(
         query={name: value for name, value in query.items() if value},
         following=None if following is None else cursors.encoded(list(following)),
         later=after is not None,
+    )
+
+
+@router.get("/jobs/{job_id}/responses/{response_id}/judging")
+@needs(Scope.READ)
+async def judging(
+    named: ResponsePlace,
+    services: ServicesDep,
+    unit: Annotated[int | None, Query(ge=0, le=32_767)] = None,
+) -> Response:
+    """What judges were asked about a sentence, or without one about the whole response, and what they replied."""
+    job, context, place = named
+    return page(
+        "judging.html.j2",
+        job=show_job(job).model_dump(mode="json"),
+        found=await read_judge_calls(services.engine, job, context, place, unit),
+        words=InWords((), map(DimensionInWords.of, context.dimensions)),
+        doubts=DOUBTS,
     )
 
 

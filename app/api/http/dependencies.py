@@ -16,20 +16,23 @@ from app.api.http.path_ids import id_check
 from app.api.http.problems import ProblemError, wrong_field
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
+from app.db.jobs.jobs import JobRow
+from app.db.results.response_pages import Position
 from app.db.row_level_security import TenantEngine, act_for
 from app.domain.contract import check_storable
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.limits.request_rates import RequestRates
-from app.services.identifiers import id_form
-from app.services.job_context import JobContexts
+from app.services.errors import NotFoundError
+from app.services.identifiers import id_form, response_place
+from app.services.job_context import JobContext, JobContexts
 from app.services.jobs.check_model import CheckDependencies
 from app.services.jobs.control import ControlDependencies, check_spender
 from app.services.jobs.plan import PlanDependencies
 from app.services.jobs.progress import RecentProgress
 from app.services.jobs.submit import SubmissionDependencies
-from app.services.jobs.view import Holds
+from app.services.jobs.view import Holds, find_job
 from app.services.keys.api_keys import KeyDependencies
 from app.services.keys.authenticator import ApiKeyAuthenticator
 from app.services.ops_metrics import MetricsReader
@@ -173,6 +176,30 @@ JobId = Annotated[
     Path(description="A job's id.", examples=["job_01kxyz0abcdefghjkmnpqrstvw"]),
     AfterValidator(job_id_of),
 ]
+
+
+async def _response_place(
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+    response_id: Annotated[
+        str,
+        Path(
+            description="A response's id.",
+            examples=["resp_01kxyz0abcdefghjkmnpqrstvw-0-3-0"],
+            max_length=100,
+        ),
+    ],
+) -> tuple[JobRow, JobContext, Position]:
+    job = await find_job(services.engine, tenant, job_id)
+    place = response_place(job_id, response_id)
+    if place is None:
+        raise NotFoundError("response not found")
+    return job, await services.contexts.get(tenant, job_id), place
+
+
+ResponsePlace = Annotated[tuple[JobRow, JobContext, Position], Depends(_response_place)]
+"""The job, its context, and the place in it of the response that a path names."""
 
 
 async def _spending_job_id(job_id: JobId, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> str:

@@ -18,6 +18,7 @@ from app.api.http.dependencies import (
     JobId,
     MetadataFilter,
     NameFilter,
+    ResponsePlace,
     Services,
     ServicesDep,
     SpendingJobId,
@@ -34,6 +35,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import CloneIn, JobChangeIn, JobIn, PlanIn
 from app.domain.jobs.status import JobStatus
+from app.domain.judging.judge_call import JudgeCalls
 from app.domain.judging.judged_response import ResponseList
 from app.domain.keys.api_key import Scope
 from app.domain.results.by_instruction import ByInstruction
@@ -46,6 +48,7 @@ from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job, show_job, view_job
 from app.services.results.by_instruction import read_by_instruction
 from app.services.results.gate import gate_of
+from app.services.results.judge_calls import read_judge_calls
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 from app.services.results.responses import APART, Arm, ResponseFilter, read_page
 from app.services.results.run_distances import CellChoice, read_run_distances
@@ -414,6 +417,31 @@ async def responses(
     cursor = None if following is None else cursors.encoded(list(following))
     shown = ResponseList(data=page, has_more=cursor is not None, next_cursor=cursor)
     return Response(shown.model_dump_json(), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/responses/{response_id}/judge-calls",
+    operation_id="listJudgeCalls",
+    responses=NOT_FOUND,
+    summary="Read what judges were asked",
+)
+@needs(Scope.READ)
+async def judge_calls(
+    named: ResponsePlace,
+    services: ServicesDep,
+    unit: Annotated[
+        int | None,
+        Query(
+            ge=0, le=32_767, description="The sentence, from 0; without it, the grades of the whole response."
+        ),
+    ] = None,
+) -> JudgeCalls:
+    """Each judge's prompt, word for word, and its reply as it came.
+
+    Prompts are not stored: the code that made them for the calls makes them again from the stored job. `certain` says whether it is
+    known to be the same code.
+    """
+    return await read_judge_calls(services.engine, *named, unit)
 
 
 @router.get(

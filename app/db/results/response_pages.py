@@ -231,6 +231,21 @@ async def response_page(
     return list(map(ResponseRecord._make, rows))
 
 
+async def responses_at(
+    connection: AsyncConnection, tenant: str, job_id: str, places: Sequence[Position]
+) -> list[ResponseRecord]:
+    """Those of the responses at these places that there are, in order of their cells."""
+    rows = await connection.execute(
+        text(
+            f"SELECT {_RESPONSE_COLUMNS} FROM (SELECT r.*, c.ordinal, FALSE AS over{_OF_WANTED} responses r"
+            " WHERE r.cell_id = c.id AND r.run = wanted.run AND r.item = wanted.item AND r.tenant = :tenant) found"
+            " ORDER BY ordinal, run, item"
+        ),
+        {"job": job_id, "tenant": tenant, **_places(places)},
+    )
+    return list(map(ResponseRecord._make, rows))
+
+
 async def position_of(
     connection: AsyncConnection,
     tenant: str,
@@ -280,6 +295,12 @@ def _array(numbers: Iterable[int]) -> str:
     return f"{{{','.join(map(str, numbers))}}}"
 
 
+def _places(places: Sequence[Position]) -> dict[str, str]:
+    """The values of :data:`_OF_WANTED`."""
+    cells, runs, items = map(_array, zip(*places, strict=True)) if places else ("{}",) * 3
+    return {"cells": cells, "runs": runs, "items": items}
+
+
 _FIRST, _ALONE, _NOTHING, _ENDED = repeat(0), repeat(1), repeat(None), repeat(FinishReason.STOP.value)
 """What most verdicts have in place of an array: the first dimension or judge, a call of their own, no doubt and no thoughts, a reply that came
 to its end. Without end, and so used again and again."""
@@ -321,9 +342,7 @@ async def judgements_of(
     values = {
         "job": job_id,
         "tenant": tenant,
-        "cells": _array(cell for cell, _, _ in responses),
-        "runs": _array(run for _, run, _ in responses),
-        "items": _array(item for _, _, item in responses),
+        **_places(responses),
     }
     verdicts = await connection.execute(
         text(

@@ -28,7 +28,7 @@ IN, BELOW, ABOVE, OUTSIDE, NONE = "in", "below", "above", "outside", "none"
 """Where a sentence stands to the persona's level; outside: which side is not known; none: no score."""
 
 
-_DOUBTS = {
+DOUBTS = {
     Suspicion.TEXT: "prompt injection",
     Suspicion.REPLY: "the judge’s reply lacks its key word",
     Suspicion.BOTH: "prompt injection, and the judge’s reply lacks its key word",
@@ -212,7 +212,7 @@ def _grade(grade: ResponseGrade) -> CardGrade:
 
 def _doubt(said: Iterable[UnitVerdict | ResponseGrade]) -> str:
     """What makes any of these uncertain; empty if nothing does."""
-    return "; ".join(dict.fromkeys(_DOUBTS[each.suspicion] for each in said if each.suspicion))
+    return "; ".join(dict.fromkeys(DOUBTS[each.suspicion] for each in said if each.suspicion))
 
 
 def _sentences(response: JudgedResponse, level_bounds: LevelBounds, words: InWords) -> Iterator[Sentence]:

@@ -1,15 +1,10 @@
 """Makes, or only reads, the responses of an atomic task, and has every sentence judged."""
 
-from collections.abc import Sequence
-
 from app.db.execution.result_rows import ResponseRow
 from app.db.execution.shards import Claim
-from app.domain.instruments.dimension import Dimension
-from app.domain.instruments.prompts import scoring_prompt, system_prompt, user_prompt
-from app.domain.instruments.segmentation import Unit
+from app.domain.instruments.prompts import system_prompt, user_prompt
 from app.domain.instruments.task import Item
 from app.domain.jobs.plan import AtomicCell
-from app.domain.judging.grouping import GroupedWords, grouped_scoring_prompt
 from app.domain.providers.model import Model
 from app.services.execution.grouped_responses import GroupedResponses
 from app.services.execution.shard_work import ShardDependencies, finish_all
@@ -68,11 +63,3 @@ class AtomicResponses(GroupedResponses):
             return (run,)
         # The instruction by its words: jobs with others beside it have it in another place.
         return self.spec.instructions[instruction], run % self.spec.iterations
-
-    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
-        return scoring_prompt(self.atomic.task, dimension, item, sentence)
-
-    def _group_prompt(
-        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
-    ) -> str:
-        return grouped_scoring_prompt(words, self.atomic.task, dimension, item, units)

@@ -6,18 +6,15 @@ asked about sentence by sentence, by whoever goes on. A refusal, or a call that 
 doing: each sentence of such a group is asked about alone.
 """
 
-from abc import abstractmethod
 from collections.abc import Coroutine, Sequence
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from app.db.execution.result_rows import ResponseRow
-from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.segmentation import Unit
 from app.domain.instruments.task import Item
+from app.domain.jobs.judge_prompts import about_sentences
 from app.domain.judging.grouped_reply import GroupedReading, read_grouped, unusable
 from app.domain.judging.grouping import GroupedWords, groups_of
-from app.domain.judging.hardening import showing
 from app.domain.judging.prompt_injection import Suspicion, suspicion
 from app.domain.judging.verdict import UNPARSED
 from app.domain.providers.model import ChatReply, Stage
@@ -49,12 +46,6 @@ class _Read(NamedTuple):
 
 class GroupedResponses(CheckedResponses):
     """The work of one claim on responses whose sentences may be judged several at a time."""
-
-    @abstractmethod
-    def _group_prompt(
-        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
-    ) -> str:
-        """Asks a judge about several sentences."""
 
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
         due = super()._verdicts_due(run, item, status, units)
@@ -99,12 +90,11 @@ class GroupedResponses(CheckedResponses):
         response, item, trait, dimension, judge = asked
         first, last = group[0].index, group[-1].index
         key = CallKey(Stage.JUDGING, response.run, response.item, first, trait, judge, last_unit=last)
-        shown = showing(self.spec.hardening, [unit.text for unit in group])
-        enclosed = [replace(unit, text=shown.shown(unit.text)) for unit in group]
-        prompt = self._group_prompt(words, item, dimension, enclosed)
+        about = about_sentences(self.spec, self.cell, item, dimension, group, words)
+        shown = about.shown
         try:
             reply = await self.deps.caller.call(
-                self.spec.judges[judge], shown.system, prompt, key=key, claim=self.claim, stop=self.stop
+                self.spec.judges[judge], shown.system, about.user, key=key, claim=self.claim, stop=self.stop
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)

@@ -4,7 +4,7 @@ Each judge grades each answer in a call of its own (the released code put five q
 prepared fails visibly: an answer without a question, a grade without exemplars.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 
 from app.db.engine import single_statements
@@ -13,19 +13,15 @@ from app.db.execution.result_rows import GradeRow, ResponseRow
 from app.db.execution.shards import Claim
 from app.db.jobs import preparations
 from app.db.jobs.preparations import StoredStep
-from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.prompts import system_prompt
-from app.domain.instruments.segmentation import Unit
 from app.domain.instruments.task import Item
+from app.domain.jobs.judge_prompts import about_response
 from app.domain.jobs.plan import GymCell
-from app.domain.judging.grouping import GroupedWords, grouped_sentence_prompt
-from app.domain.judging.hardening import Showing, showing
+from app.domain.judging.hardening import Showing
 from app.domain.judging.prompt_injection import suspicion
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.personagym.grades import read_final_score
-from app.domain.personagym.prompts import rubric_prompt, sentence_prompt
 from app.domain.personagym.specification import GymSpec, question_item, with_sampling
-from app.domain.personagym.task import GRADE_SCALE
 from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.grouped_responses import GroupedResponses
@@ -45,7 +41,7 @@ class GymAnswers(GroupedResponses):
     ) -> None:
         super().__init__(deps, claim, stop, context, cell)
         self.gym: GymSpec = context.gym
-        self.task = cell.task
+        self.of_gym, self.task = cell, cell.task
         self.exemplars: Mapping[int, StoredStep] = {}
         self.graded: set[tuple[int, int, int]] = set()
 
@@ -109,40 +105,17 @@ class GymAnswers(GroupedResponses):
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:
         return len(self.spec.judges) + super()._verdicts_due(run, item, status, units)
 
-    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
-        return sentence_prompt(
-            self.gym.prompts,
-            dimension,
-            persona=self.cell.persona.description,
-            question=item.text,
-            unit_text=sentence,
-        )
-
-    def _group_prompt(
-        self, words: GroupedWords, item: Item, dimension: Dimension, units: Sequence[Unit]
-    ) -> str:
-        return grouped_sentence_prompt(
-            words, dimension, persona=self.cell.persona.description, question=item.text, units=units
-        )
-
     async def _grade(self, response: ResponseRow, text: str, item: Item, judge: int) -> None:
         exemplars = self.exemplars[item.index]
         if exemplars.status == "failed":
             self._record_failure(response, judge, f"there are no exemplars: {exemplars.error}")
             return
-        shown = showing(self.spec.hardening, [text])
-        prompt = rubric_prompt(
-            self.gym.prompts,
-            self.task.task,
-            persona=self.cell.persona.description,
-            question=item.text,
-            exemplars=dict(enumerate(exemplars.content, GRADE_SCALE.minimum)),
-            response=shown.shown(text),
-        )
+        asked = about_response(self.spec, self.of_gym, item, exemplars.content, text)
+        shown = asked.shown
         key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
         try:
             reply = await self._ask(
-                self.spec.judges[judge], shown.system, prompt, key=key, usable=partial(_is_graded, shown)
+                self.spec.judges[judge], shown.system, asked.user, key=key, usable=partial(_is_graded, shown)
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)

@@ -19,8 +19,9 @@ from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.segmentation import Unit, runaway, units_at
 from app.domain.instruments.task import Item
 from app.domain.jobs.execution import Execution
+from app.domain.jobs.judge_prompts import about_sentence
 from app.domain.jobs.plan import Cell
-from app.domain.judging.hardening import Showing, showing
+from app.domain.judging.hardening import Showing
 from app.domain.judging.prompt_injection import Suspicion, suspicion
 from app.domain.judging.verdict import Verdict, VerdictStatus, parse_verdict
 from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
@@ -97,10 +98,6 @@ class Responses(ABC):
     @abstractmethod
     def _repetition(self, run: int) -> tuple[str | int, ...]:
         """Which of a cell's texts for one item a run's is, whatever else the job has."""
-
-    @abstractmethod
-    def _unit_prompt(self, item: Item, dimension: Dimension, sentence: str) -> str:
-        """Asks a judge about one sentence."""
 
     def _verdicts_due(self, run: int, item: Item, status: str, units: int) -> int:  # noqa: ARG002 - all of them alike
         """Rows that a response of so many sentences has to get from its judges."""
@@ -298,8 +295,8 @@ class Responses(ABC):
         self, key: CallKey, item: Item, dimension: Dimension, unit: Unit, judge: int
     ) -> Judgement:
         """What a judge says about a sentence by itself."""
-        shown = showing(self.spec.hardening, [unit.text])
-        prompt = self._unit_prompt(item, dimension, shown.shown(unit.text))
+        asked = about_sentence(self.spec, self.cell, item, dimension, unit.text)
+        shown = asked.shown
         doubtful = (  # by far the most texts are short: they need no coroutine
             self.rules.addresses_judge(unit.text)
             if len(unit.text) <= LONG_CHARACTERS
@@ -309,7 +306,7 @@ class Responses(ABC):
             reply = await self._ask(
                 self.spec.judges[judge],
                 shown.system,
-                prompt,
+                asked.user,
                 key=key,
                 usable=partial(_is_read, dimension.scale, shown),
             )

@@ -41,6 +41,9 @@ GENERATION_DEVIATIONS = [
     "PersonaGym: personas are kept only if they are distinct by this project's measured rule.",
 ]
 
+RELEASE = VERSION
+"""This one, as results name it."""
+
 
 def manifest(
     job: JobRow,

@@ -39,6 +39,7 @@ from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.specification import question_item
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
+from app.services.errors import NotFoundError
 from app.services.identifiers import response_id
 from app.services.job_context import JobContext
 
@@ -164,19 +165,39 @@ async def read_page(
             most_bytes=MOST_BYTES,
         )
         page = _fitting(context, records[:limit], most_verdicts)
-        more = len(records) > len(page)
-        keys = [_position(record) for record in page]
-        found = await response_pages.judgements_of(
-            connection, job.tenant, job.id, keys, graded=context.spec.gym is not None
-        )
-        questions = await _questions(connection, job, context, page)
-        origins: Origins = {}
-        if context.spec.reuse.wanted:
-            origins = await response_cache.origins(connection, job.tenant, job.id, keys)
-    judged = await asyncio.to_thread(_all_judged, job, context, page, found, questions, origins)
+        judged = await _with_judgements(connection, job, context, page)
     if figures:
         await asyncio.to_thread(_add_figures, context, judged)
-    return judged, keys[-1] if more else until
+    return judged, _position(page[-1]) if len(records) > len(page) else until
+
+
+async def read_response(
+    engine: AsyncEngine, job: JobRow, context: JobContext, place: Position
+) -> JudgedResponse:
+    """The response at a place of a job.
+
+    Raises:
+        NotFoundError: If there is none, or not yet.
+    """
+    async with engine.connect() as connection:
+        records = await response_pages.responses_at(connection, job.tenant, job.id, [place])
+        if not records:
+            raise NotFoundError("response not found")
+        return (await _with_judgements(connection, job, context, records))[0]
+
+
+async def _with_judgements(
+    connection: AsyncConnection, job: JobRow, context: JobContext, page: Sequence[ResponseRecord]
+) -> list[JudgedResponse]:
+    keys = [_position(record) for record in page]
+    found = await response_pages.judgements_of(
+        connection, job.tenant, job.id, keys, graded=context.spec.gym is not None
+    )
+    questions = await _questions(connection, job, context, page)
+    origins: Origins = {}
+    if context.spec.reuse.wanted:
+        origins = await response_cache.origins(connection, job.tenant, job.id, keys)
+    return await asyncio.to_thread(_all_judged, job, context, page, found, questions, origins)
 
 
 def _fitting(
