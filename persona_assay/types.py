@@ -336,6 +336,18 @@ class BaselineCell(TypedDict):
     corrected: NotRequired[None]
 
 
+class BaselineLength(TypedDict):
+    """How long a model's responses to a task are (atomic paper, Table 15)."""
+
+    source: Literal["atomic"]
+    model: str
+    task: str
+    sentences: float
+    """Of a response, on average."""
+    scored: float
+    """The share of them that has a score, 0 to 1."""
+
+
 class Spread(TypedDict):
     """A mean and standard deviation over personas."""
 
@@ -530,6 +542,8 @@ class Baselines(TypedDict):
     persona_scores: list[PersonaResult]
     """Empty: not published by persona."""
     persona_score_totals: list[BaselineScores]
+    lengths: NotRequired[list[BaselineLength]]
+    """Empty where one persona was asked for: no paper tells them by persona."""
 
 
 class BatchProgress(TypedDict):

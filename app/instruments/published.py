@@ -37,10 +37,12 @@ class PublishedLength(NamedTuple):
     Attributes:
         sentences: Scored sentences of a response, on average.
         responses: Responses of a run.
+        in_all: Sentences of a response, with or without a score.
     """
 
     sentences: float
     responses: int
+    in_all: float
 
     @property
     def sentences_of_run(self) -> float:
@@ -83,7 +85,9 @@ def published_lengths() -> Mapping[tuple[str, str], PublishedLength]:
     """How long the texts of Tables 18–29 are, by model and task."""
     return {
         (row["model"], row["task"]): PublishedLength(
-            float(row["sentences"]) * float(row["valid_percent"]) / 100, _RESPONSES.get(row["task"], 1)
+            float(row["sentences"]) * float(row["valid_percent"]) / 100,
+            _RESPONSES.get(row["task"], 1),
+            float(row["sentences"]),
         )
         for row in _rows("lengths.csv")
     }

@@ -29,6 +29,7 @@ from app.reports.views.human_study import study_tables
 from app.reports.views.in_words import InWords
 from app.reports.views.instructions import instruction_tables
 from app.reports.views.leaderboard import Leaderboard, leaderboards
+from app.reports.views.lengths import LengthTable, length_table
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import PersonaScores, persona_scores, score_step
 from app.reports.views.response_sample import ResponseSample
@@ -84,6 +85,7 @@ class Material:
         study: How far people agree with the judges.
         by_instruction: The results by persona instruction.
         accuracy: ACC against ACC_atom of its cells and of published ones.
+        lengths: How long its responses and published ones are.
     """
 
     results: str
@@ -95,6 +97,7 @@ class Material:
     study: HumanStudy | None
     by_instruction: ByInstruction | None = None
     accuracy: Sequence[Scatter] = ()
+    lengths: LengthTable | None = None
 
 
 async def html_report(
@@ -131,7 +134,18 @@ async def html_report(
             await asyncio.sleep(0)
     accuracy = await asyncio.to_thread(scatters, found, baselines)
     among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
-    material = Material(results, sample, distances, among, calibrated, error, study, by_instruction, accuracy)
+    material = Material(
+        results,
+        sample,
+        distances,
+        among,
+        calibrated,
+        error,
+        study,
+        by_instruction,
+        accuracy,
+        length_table(found, baselines),
+    )
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
         return await loop.run_in_executor(_PAGES, _page, found, material)
@@ -187,6 +201,7 @@ def _page(results: Results, material: Material) -> bytes:
         study_tables=[] if material.study is None else study_tables(material.study),
         coefficients=coefficients(results),
         by_instruction=material.by_instruction,
+        lengths=material.lengths,
         instruction_tables=instruction_tables(material.by_instruction, [row.model for row in models]),
         worst=worst_sentence(results, level_bounds),
         shown_ids={card.id for card in cards},

@@ -65,6 +65,16 @@ class BaselineScores(BaseModel):
     tasks: dict[str, Spread]
 
 
+class BaselineLength(BaseModel):
+    """How long a model's responses to a task are (atomic paper, Table 15)."""
+
+    source: Literal["atomic"]
+    model: str
+    task: str
+    sentences: float = Field(description="Of a response, on average.")
+    scored: float = Field(description="The share of them that has a score, 0 to 1.")
+
+
 class Baselines(Answer):
     """Published results in the form of a job's."""
 
@@ -77,3 +87,7 @@ class Baselines(Answer):
     correlations: list[Correlation] = Field(description="Over the cells that pass the filters.")
     persona_scores: list[PersonaResult] = Field(description="Empty: not published by persona.")
     persona_score_totals: list[BaselineScores]
+    lengths: list[BaselineLength] = Field(
+        default_factory=list,
+        description="Empty where one persona was asked for: no paper tells them by persona.",
+    )

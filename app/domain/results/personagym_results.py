@@ -1,7 +1,7 @@
 """A job's PersonaGym results (PersonaGym paper, section 4, Table 1 and Figure 4)."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from statistics import fmean
 from typing import NamedTuple
 
@@ -125,6 +125,12 @@ def _total(
         corrected=PersonaScoreCorrected(persona_score_bounds=_bounds(graded)),
         matched=matched,
     )
+
+
+def range_over_models(scores: Iterable[float | None]) -> float | None:
+    """How far the highest of models' scores lies above the lowest (PersonaGym paper, section 4.2); ``None`` for fewer than two."""
+    known = [score for score in scores if score is not None]
+    return max(known) - min(known) if len(known) > 1 else None
 
 
 class _Graded(NamedTuple):

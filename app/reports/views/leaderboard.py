@@ -10,7 +10,7 @@ from app.domain.metrics.registry import names
 from app.domain.personagym.scores import Spread
 from app.domain.results.baselines import BaselineCell, Baselines, BaselineScores, BaselineSource
 from app.domain.results.contract import CellResult, Results, TotalResult
-from app.domain.results.personagym_results import PersonaScoreTotal
+from app.domain.results.personagym_results import PersonaScoreTotal, range_over_models
 
 _Cell: TypeAlias = CellResult | BaselineCell
 
@@ -76,6 +76,14 @@ class Leaderboard:
     shared_in_paper: int
     left_out: int
     places: Mapping[str, int]
+
+    @property
+    def published_ranges(self) -> Mapping[str, float | None]:
+        """How far the published models are apart, by metric."""
+        return {
+            name: range_over_models(row.entries[name].value for row in self.rows if not row.own)
+            for name in self.metrics
+        }
 
 
 def leaderboards(results: Results, baselines: Baselines) -> list[Leaderboard]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from app.domain.metrics.metric import Metric
 from app.domain.personagym.agreement import GradeAgreement
 from app.domain.personagym.scores import PersonaResult
+from app.domain.results.comparison import PERSONA_SCORE
 from app.domain.results.contract import Results
-from app.domain.results.personagym_results import PersonaScoreTotal
+from app.domain.results.personagym_results import PersonaScoreTotal, range_over_models
 
 PERSONA_ROWS = 40
 """Personas that are shown, those with the lowest PersonaScore; a job of 50 personas has as many for each model."""
@@ -61,6 +62,13 @@ class PersonaScores:
             if len(known) > 1:
                 found[task] = max(known)
         return found
+
+    @property
+    def ranges(self) -> Mapping[str, float | None]:
+        """How far models are apart in each task, and in PersonaScore."""
+        return {
+            task: range_over_models(total.tasks[task].value for total in self.models) for task in self.tasks
+        } | {PERSONA_SCORE: range_over_models(total.persona_score.value for total in self.models)}
 
 
 def persona_scores(results: Results) -> PersonaScores | None:

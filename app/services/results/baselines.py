@@ -18,6 +18,7 @@ from app.domain.metrics.registry import METRICS
 from app.domain.personagym.scores import PAPER_TASKS, SCORES, Spread
 from app.domain.results.baselines import (
     BaselineCell,
+    BaselineLength,
     Baselines,
     BaselineScores,
     BaselineSource,
@@ -118,7 +119,24 @@ def baselines(wanted: BaselineFilter) -> Baselines:
         correlations=list(correlations(cells, sample)) if cells else [],
         persona_scores=[],
         persona_score_totals=[found for row in scores if (found := _scores(row, wanted.task))],
+        lengths=_lengths(wanted),
     )
+
+
+def _lengths(wanted: BaselineFilter) -> list[BaselineLength]:
+    if wanted.source == PERSONAGYM or wanted.persona is not None:
+        return []
+    return [
+        BaselineLength(
+            source=ATOMIC,
+            model=model,
+            task=task,
+            sentences=length.in_all,
+            scored=round(length.sentences / length.in_all, 3),
+        )
+        for (model, task), length in published_lengths().items()
+        if wanted.model in {None, model} and wanted.task in {None, task}
+    ]
 
 
 def _cell(row: PublishedCell, corrected: Mapping[str, float]) -> MeasuredCell:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from app.domain.results.personagym_results import range_over_models
 from app.instruments import published
 from app.services.results.baselines import BaselineFilter, baselines_json
 
@@ -51,6 +52,31 @@ class TestBaselines:
         assert cell["rc_atom"]["value"] < corrected["value"] <= 1
         assert (corrected["n"], corrected["ceiling_n"]) == (435, 435)
         assert cell["rc_atom"]["within_instruction_reason"].startswith("not_published:")
+
+    def test_lengths_are_table_15s(self) -> None:
+        lengths = {(row["model"], row["task"]): row for row in found(source="atomic")["lengths"]}
+        assert len(lengths) == 36
+        haiku = lengths["Claude-3-haiku", "social_media_post"]
+        assert (haiku["sentences"], haiku["scored"]) == (19.9, 0.88)
+        base = lengths["Davinci-002", "essay"]
+        assert (base["sentences"], base["scored"]) == (10.2, 0.35)
+        assert [row["task"] for row in found(model="GPT-4o", task="essay")["lengths"]] == ["essay"]
+        assert found(persona="E-neutral")["lengths"] == found(source="personagym")["lengths"] == []
+
+    def test_ranges_over_models_are_the_papers(self) -> None:
+        """Section 4.2 of the PersonaGym paper prints them."""
+        rows = found(source="personagym")["persona_score_totals"]
+        ranges = {
+            task: range_over_models(row["tasks"][task]["value"] for row in rows) for task in rows[0]["tasks"]
+        }
+        assert {task: round(value or 0, 2) for task, value in ranges.items()} == {
+            "action_justification": 2.08,
+            "persona_consistency": 1.34,
+            "expected_action": 0.56,
+            "linguistic_habits": 0.94,
+            "toxicity_control": 0.78,
+        }
+        assert range_over_models([4.2, None]) is None
 
     def test_length_explains_less_of_the_corrected_consistency(self) -> None:
         # Of units per run: docs/metrics.md has these figures.
