@@ -635,7 +635,8 @@ class CalibratedFigure(TypedDict):
 
     keys: dict[str, str]
     """What its cells have in common; for a difference (a − b), the models `a` and `b`."""
-    metric: Literal["mean", "acc_atom", "acc_atom_corrected"]
+    metric: Literal["mean", "acc_atom", "acc_atom_corrected", "persona_score"]
+    """`persona_score`: the model's PersonaScore, or its score in `task`, from graded answers."""
     judged: float | None
     """The judges' value."""
     calibrated: Metric
@@ -644,7 +645,7 @@ class CalibratedFigure(TypedDict):
     """Interval for these texts, over other draws of the labelled sentences."""
     ci95_texts_reason: NotRequired[str | None]
     labels_needed: int | None
-    """Labels needed for `ci95_texts` of ± `half_width`, divided over the scores as now."""
+    """Labels needed for `ci95_texts` of ± `half_width`, divided over the scores as now; for `persona_score`, grades of answers of more personas."""
     labels_needed_at_best: int | None
     """The same with the best division: more labels where people and judges differ more."""
     rogan_gladen: NotRequired[Metric | None]
@@ -1605,12 +1606,12 @@ class Job(TypedDict):
 
 
 class JobCalibration(TypedDict):
-    """A job's totals as people would score them; empty if no drawn sentence has been labelled."""
+    """A job's totals as people would score them; empty if nothing that was drawn has been labelled."""
 
     job: str
     half_width: float
     totals: list[CalibratedFigure]
-    """Over all dimensions; `null` if one of them has no labelled sentence."""
+    """Over all dimensions, `null` if one of them has no labelled sentence; and `persona_score`."""
     differences: list[CalibratedFigure]
     not_calibrated: dict[str, str]
     """Why other metrics are not calibrated."""

@@ -412,7 +412,7 @@ class TestCalibration:
         for each in without["totals"] + without["differences"]:
             assert each["judged"] is each["calibrated"]["value"] is None
             assert each["ci95_texts_reason"].startswith("no_label: no sentence on N was drawn")
-        assert without["not_calibrated"].keys() >= {"acc", "rc", "ic_atom", "rc_atom", "persona_score"}
+        assert without["not_calibrated"].keys() >= {"acc", "rc", "ic_atom", "rc_atom"}
         self.label(service, finished, 1_000, 5, "N")
         found = self.read(service, finished).json()
         results = service.get(f"/v1/jobs/{finished['id']}/results").json()["totals"]
@@ -446,7 +446,7 @@ class TestCalibration:
         self, service: Service, finished: Json
     ) -> None:
         pages = (f"/v1/jobs/{finished['id']}/report?format=html", f"/jobs/{finished['id']}/labels")
-        title = "Human scores estimated for all sentences"
+        title = "Human scores estimated for all texts"
         for path in pages:
             assert title not in service.get(path).text
         self.label(service, finished, 60, 3)

@@ -220,7 +220,7 @@ async def get(round_id: RoundId, services: ServicesDep, tenant: TenantDep) -> La
     "/jobs/{job_id}/calibration",
     operation_id="getCalibration",
     responses=NOT_FOUND | CONFLICT,
-    summary="Get human scores estimated for all sentences",
+    summary="Get human scores estimated for all texts",
 )
 @needs(Scope.READ)
 async def calibration(

@@ -29,6 +29,8 @@ GROUPINGS = (("model",), ("model", "level"), ("model", "task"))
 MetricName = Literal["mean", "acc_atom", "acc_atom_corrected"]
 METRICS: tuple[MetricName, ...] = ("mean", "acc_atom", "acc_atom_corrected")
 """Those that are means over sentences."""
+PERSONA_SCORE: Literal["persona_score"] = "persona_score"
+FigureName = MetricName | Literal["persona_score"]
 NOT_CALIBRATED: Mapping[str, str] = {
     **dict.fromkeys(
         ("acc", "rc", "rc_corrected"),
@@ -38,7 +40,6 @@ NOT_CALIBRATED: Mapping[str, str] = {
         ("ic_atom", "ic_atom_corrected", "rc_atom", "rc_atom_corrected"),
         "whole_texts: it is of how a text's scores are spread, and rounds draw single sentences of a text",
     ),
-    "persona_score": "whole_answers: it is of grades of whole answers; how far people agree with them, the human study tells",
 }
 """Why the others have no calibrated figure: without what people say of all sentences of a text, theirs is not known."""
 HALF_WIDTH = 0.03
@@ -111,12 +112,12 @@ class CalibratedFigure:
         metric: Its name.
         found: The estimate.
         bounds: Its range.
-        cells: How many cells it is of; of a difference, how many each of the two.
+        cells: How many cells it is of, of PersonaScores how many personas; of a difference, how many each of the two.
         reason: Why there is no estimate, where there is none.
     """
 
     keys: Mapping[str, str]
-    metric: MetricName
+    metric: FigureName
     found: Calibrated | None
     bounds: tuple[float, float]
     cells: int

@@ -212,7 +212,9 @@ class CalibratedFigure(Answer):
         description="What its cells have in common; for a difference (a − b), the models `a` and `b`.",
         examples=[{"model": "simulated/sim-faithful"}],
     )
-    metric: Literal["mean", "acc_atom", "acc_atom_corrected"]
+    metric: Literal["mean", "acc_atom", "acc_atom_corrected", "persona_score"] = Field(
+        description="`persona_score`: the model's PersonaScore, or its score in `task`, from graded answers."
+    )
     judged: float | None = Field(description="The judges' value.")
     calibrated: Metric = Field(
         description="The value people would give. n counts labels. For totals, `ci95` is over other personas "
@@ -224,7 +226,8 @@ class CalibratedFigure(Answer):
     )
     ci95_texts_reason: str | None = None
     labels_needed: int | None = Field(
-        description="Labels needed for `ci95_texts` of ± `half_width`, divided over the scores as now."
+        description="Labels needed for `ci95_texts` of ± `half_width`, divided over the scores as now; for"
+        " `persona_score`, grades of answers of more personas."
     )
     labels_needed_at_best: int | None = Field(
         description="The same with the best division: more labels where people and judges differ more."
@@ -264,12 +267,12 @@ class DimensionCalibration(Answer):
 
 
 class JobCalibration(Answer):
-    """A job's totals as people would score them; empty if no drawn sentence has been labelled."""
+    """A job's totals as people would score them; empty if nothing that was drawn has been labelled."""
 
     job: str
     half_width: float
     totals: list[CalibratedFigure] = Field(
-        description="Over all dimensions; `null` if one of them has no labelled sentence."
+        description="Over all dimensions, `null` if one of them has no labelled sentence; and `persona_score`."
     )
     differences: list[CalibratedFigure]
     not_calibrated: dict[str, str] = Field(description="Why other metrics are not calibrated.")

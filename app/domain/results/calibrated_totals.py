@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 
-from app.domain.labels.calibration import GROUPINGS, METRICS, NOT_CALIBRATED
+from app.domain.labels.calibration import GROUPINGS, METRICS, NOT_CALIBRATED, PERSONA_SCORE
 from app.domain.labels.contract import CalibratedFigure, JobCalibration
 from app.domain.metrics.metric import Metric
 from app.domain.results.contract import Results
 
-NOT_LABELLED = "it has no calibrated figure: no sentence of it that a labelling round drew is labelled"
+NOT_LABELLED = "it has no calibrated figure: nothing of it that a labelling round drew is labelled"
 
 
 def check_calibrated(metric: str, where: Mapping[str, str]) -> None:
@@ -16,9 +16,11 @@ def check_calibrated(metric: str, where: Mapping[str, str]) -> None:
     Raises:
         ValueError: With the reason.
     """
-    if metric not in METRICS:
+    if metric not in (*METRICS, PERSONA_SCORE):
         why = NOT_CALIBRATED.get(metric, ": there is none").partition(": ")[2]
-        raise ValueError(f"{metric} has no calibrated figure, only {' and '.join(METRICS)}: {why}")
+        raise ValueError(
+            f"{metric} has no calibrated figure, only {', '.join((*METRICS, PERSONA_SCORE))}: {why}"
+        )
     if {"model", *where} - {"dimension"} not in [set(by) for by in GROUPINGS]:
         raise ValueError(
             f"there are no calibrated figures by {', '.join(where)}; give level or task, dimension"
@@ -53,4 +55,9 @@ def _totals(calibration: JobCalibration, dimension: str | None) -> Sequence[Cali
 
 
 def _coverage(results: Results, of: Mapping[str, str], metric: str) -> float | None:
+    if metric == PERSONA_SCORE:
+        for total in results.persona_score_totals:
+            if total.model == of["model"]:
+                graded = total.tasks[of["task"]] if "task" in of else total
+                return None if graded.coverage is None else graded.coverage.share
     return next((total.covered(metric) for total in results.totals if total.group == of), None)

@@ -115,9 +115,14 @@ class Calibrated:
         if all(each.labels >= each.size for each in self.strata):
             return Interval.around(self.value, self.value, self.value, bounds)
         if self.variance < _NOTHING:
-            return unanimous(self.value, self.labels, bounds)
+            return unanimous(self.value, self.clusters, bounds)
         half = self.half_width
         return Interval.around(self.value, self.value - half, self.value + half, bounds)
+
+    @property
+    def clusters(self) -> int:
+        """How many were drawn apart from each other."""
+        return self.labels
 
     @property
     def half_width(self) -> float:
@@ -164,7 +169,7 @@ def calibrated(population: Population, sample: Sample) -> Calibrated | None:
     parts = [_part(group, power) for group in groups]
     value = (power * population.judged + sum(part.corrections for part in parts)) / below
     strata = tuple(_stratum(group, value, power, below) for group in groups)
-    return Calibrated(value, population.judged, len(sample.said), power, _steadied(strata))
+    return Calibrated(value, population.judged, len(sample.said), power, steadied(strata))
 
 
 def combined(parts: Sequence[tuple[float, Calibrated]]) -> Calibrated:
@@ -284,7 +289,7 @@ def _stratum(group: _Group, value: float, power: float, applicable: float) -> St
     return Stratum(group.size, labels, math.sqrt(squares * labels))
 
 
-def _steadied(strata: tuple[Stratum, ...]) -> tuple[Stratum, ...]:
+def steadied(strata: tuple[Stratum, ...]) -> tuple[Stratum, ...]:
     """The strata with their spreads drawn toward the common one by the weight of one label.
 
     A few labels that agree would else say of a stratum that nobody ever contradicts the judge.

@@ -3,7 +3,9 @@
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -18,7 +20,9 @@ from app.domain.labels import contract
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Place
 from app.domain.labels.calibration import (
     HALF_WIDTH,
+    METRICS,
     NOT_CALIBRATED,
+    PERSONA_SCORE,
     CalibratedFigure,
     Calibration,
     JudgedCell,
@@ -30,15 +34,20 @@ from app.domain.labels.judge_errors import JudgedLabel, judge_errors
 from app.domain.labels.rounds import NO_PILOT, LabellingKind, Pilot
 from app.domain.metrics.interval import Ends, Interval
 from app.domain.metrics.metric import INTERVALS, Metric
-from app.domain.results.contract import CellMetrics, Results
+from app.domain.personagym.scores import Grade
+from app.domain.results.calibrated_persona_scores import Answer as GradedAnswer
+from app.domain.results.calibrated_persona_scores import GradeCalibration
+from app.domain.results.contract import Results
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContext, JobContexts
+from app.services.results.compute import read_grades
 from app.services.results.label_memory import LabelMemory
 from app.services.results.rarefied_figures import ModelOfJob
 
 RESPONSES_AT_ONCE = 100
 REMEMBERED_JOBS = 16
 """Some hundred kB each, of a dozen models on five dimensions some MB."""
+REMEMBERED_COMPARISONS = 64
 TEXTS_ONLY = (
     "texts_only: the judges' own interval is not known, so this is told for these texts only (ci95_texts)"
 )
@@ -60,6 +69,34 @@ class _Labels(NamedTuple):
     rows: Sequence[ResponseJointRow]
     said: Mapping[Place, Sequence[Annotation]]
     judged: Mapping[Position, Judgements]
+
+
+class _JobLabels(NamedTuple):
+    """What is known of a job.
+
+    Attributes:
+        sentences: By dimension.
+        grades: The judges', where people graded a drawn answer.
+        people: What people said of each of these.
+    """
+
+    sentences: Sequence[_Labels]
+    grades: Sequence[Grade]
+    people: Mapping[Place, Sequence[Annotation]]
+
+
+class _Calibrations(NamedTuple):
+    """What is computed of a job.
+
+    Attributes:
+        sentences: By dimension.
+        grades: Of whole answers; ``None`` where people graded none that was drawn.
+        dimensions: All of the job's.
+    """
+
+    sentences: Mapping[str, Calibration]
+    grades: GradeCalibration | None
+    dimensions: AbstractSet[str]
 
 
 class _Made(NamedTuple):
@@ -87,6 +124,9 @@ class CalibrationReader:
         self._contexts = contexts
         self._results = results
         self._memory: LabelMemory[contract.JobCalibration] = LabelMemory(engine, REMEMBERED_JOBS)
+        self._compared: LabelMemory[list[contract.CalibratedFigure]] = LabelMemory(
+            engine, REMEMBERED_COMPARISONS
+        )
 
     async def read(self, job: JobRow, half_width: float = HALF_WIDTH) -> contract.JobCalibration:
         """The calibration of every dimension of which a round's sentences are labelled, for all who ask and none to change.
@@ -100,15 +140,42 @@ class CalibrationReader:
         """
         if not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} has no labels yet", job.status)
-        found = await self._memory.read(job, lambda: self._compute(job, half_width), wanted=half_width)
+        found = await self._memory.read([job], lambda: self._compute(job, half_width), wanted=half_width)
         return found or _unlabelled(job, half_width)
+
+    async def differences(
+        self, sides: Sequence[ModelOfJob], without: Collection[str]
+    ) -> list[contract.CalibratedFigure]:
+        """Of each two of these models the first one's figures less the other's, over the cells that both have.
+
+        Args:
+            sides: Models of the same or of several jobs; none where nobody has labelled one of the jobs.
+            without: Personas that are left out.
+        """
+        jobs = {side.job.id: side for side in sides}
+
+        async def compute() -> list[contract.CalibratedFigure]:
+            made = {
+                id_: await _calibrations(self._engine, side.job, side.context) for id_, side in jobs.items()
+            }
+            found = []
+            for one, other in combinations([(made[side.job.id], side.model) for side in sides], 2):
+                found += await asyncio.to_thread(_differences, one, other, without)
+            return found
+
+        of = (*((side.job.id, side.model) for side in sides), *sorted(without))
+        return await self._compared.read([side.job for side in jobs.values()], compute, of=of) or []
 
     async def models(self, job: JobRow) -> list[dict[str, Any]]:
         """Each model's figures as pages show them, those of all dimensions before those of each; none while the job runs."""
         if not job.status.is_terminal:
             return []
         found = await self.read(job)
-        of_all = [each for each in found.totals if each.judged is not None] if len(found.data) > 1 else []
+        of_all = [
+            each
+            for each in found.totals
+            if each.judged is not None and (len(found.data) > 1 or each.metric == PERSONA_SCORE)
+        ]
         parts = [(None, of_all), *((each.dimension, each.totals) for each in found.data)]
         return [
             {"dimension": dimension, "model": each.keys["model"], "half_width": found.half_width}
@@ -121,15 +188,19 @@ class CalibrationReader:
     async def _compute(self, job: JobRow, half_width: float) -> contract.JobCalibration:
         context = await self._contexts.get(job.tenant, job.id)
         found = await _all_labels(self._engine, job, context)
-        if not found:
+        if not found.sentences and not found.people:
             return _unlabelled(job, half_width)
-        stored = await self._results(job)
-        shown = _Shown(half_width, {frozenset(each.group.items()): each.metrics for each in stored.totals})
-        made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found]
-        unlabelled = sorted(_dimensions(context) - {each.dimension for each in found})
+        shown = _Shown(half_width, _judged(await self._results(job)))
+        made = [await asyncio.to_thread(_calibration, context, each, shown) for each in found.sentences]
+        unlabelled = sorted(_dimensions(context) - {each.dimension for each in found.sentences})
+        grades = await asyncio.to_thread(_by_grades, context, found)
         totals, differences = (
-            [shown.figure(each) for each in over_dimensions(figures, unlabelled)]
-            for figures in ([one.totals for one in made], [one.differences for one in made])
+            [shown.figure(each) for each in [*over_dimensions(figures, unlabelled), *graded]]
+            for figures, graded in zip(
+                ([one.totals for one in made], [one.differences for one in made]),
+                ([], []) if grades is None else (grades.totals(), grades.differences()),
+                strict=True,
+            )
         )
         return contract.JobCalibration(
             job=job.id,
@@ -147,31 +218,34 @@ def _unlabelled(job: JobRow, half_width: float) -> contract.JobCalibration:
     )
 
 
-async def read_calibrated_difference(
-    engine: AsyncEngine, one: ModelOfJob, other: ModelOfJob, without: Collection[str]
-) -> list[contract.CalibratedFigure]:
-    """One model's figures less another's, of the same or of another job, over the cells that both have.
-
-    Args:
-        engine: Where the labels and scores are.
-        one: The one model.
-        other: The other.
-        without: Personas that are left out.
-    """
-    first = await _by_dimension(engine, one)
-    second = first if other.job.id == one.job.id else await _by_dimension(engine, other)
-    labelled = sorted(first.keys() & second.keys())
-    found = await asyncio.to_thread(
-        lambda: [first[each].difference(one.model, second[each], other.model, without) for each in labelled]
+async def _calibrations(engine: AsyncEngine, job: JobRow, context: JobContext) -> _Calibrations:
+    labels = await _all_labels(engine, job, context)
+    sentences = {
+        each.dimension: (await asyncio.to_thread(_computed, context, each))[2] for each in labels.sentences
+    }
+    return _Calibrations(
+        sentences, await asyncio.to_thread(_by_grades, context, labels), _dimensions(context)
     )
-    unlabelled = sorted((_dimensions(one.context) & _dimensions(other.context)) - {*labelled})
+
+
+def _differences(
+    first: tuple[_Calibrations, str], second: tuple[_Calibrations, str], without: Collection[str]
+) -> list[contract.CalibratedFigure]:
+    """The one model's figures less the other's; CPU only."""
+    (one, model), (other, other_model) = first, second
+    labelled = sorted(one.sentences.keys() & other.sentences.keys())
+    unlabelled = sorted((one.dimensions & other.dimensions) - {*labelled})
+    found = over_dimensions(
+        [
+            one.sentences[each].difference(model, other.sentences[each], other_model, without)
+            for each in labelled
+        ],
+        unlabelled,
+    )
+    if one.grades is not None and other.grades is not None:
+        found += one.grades.difference(model, other.grades, other_model, without)
     shown = _Shown(HALF_WIDTH, {})
-    return [shown.figure(each) for each in over_dimensions(found, unlabelled)]
-
-
-async def _by_dimension(engine: AsyncEngine, of: ModelOfJob) -> dict[str, Calibration]:
-    labels = await _all_labels(engine, of.job, of.context)
-    return {each.dimension: (await asyncio.to_thread(_computed, of.context, each))[2] for each in labels}
+    return [shown.figure(each) for each in found]
 
 
 async def read_pilot(engine: AsyncEngine, contexts: JobContexts, job: JobRow, dimension: str | None) -> Pilot:
@@ -179,8 +253,8 @@ async def read_pilot(engine: AsyncEngine, contexts: JobContexts, job: JobRow, di
     context = await contexts.get(job.tenant, job.id)
     async with engine.connect() as connection:
         drawn = await _drawn_answers(connection, job)
-        wanted = dimension or next(iter(drawn), None)
-        if wanted not in drawn:
+        wanted = dimension or next(filter(None, drawn), None)
+        if wanted is None or wanted not in drawn:
             return NO_PILOT
         labels = await _labels(connection, job, context, wanted, drawn[wanted])
     return await asyncio.to_thread(_pilot, context, labels)
@@ -190,26 +264,49 @@ def _dimensions(context: JobContext) -> set[str]:
     return {each.id for cell in context.cells for each in cell.dimensions}
 
 
-async def _all_labels(engine: AsyncEngine, job: JobRow, context: JobContext) -> list[_Labels]:
+async def _all_labels(engine: AsyncEngine, job: JobRow, context: JobContext) -> _JobLabels:
     async with engine.connect() as connection:
         drawn = await _drawn_answers(connection, job)
-        return [
-            await _labels(connection, job, context, dimension, said)
-            for dimension, said in sorted(drawn.items())
-        ]
+        people = drawn.pop(None, {})
+        return _JobLabels(
+            [
+                await _labels(connection, job, context, dimension, said)
+                for dimension, said in sorted(drawn.items())
+                if dimension is not None
+            ],
+            await read_grades(connection, job, context) if people else [],
+            people,
+        )
+
+
+def _by_grades(context: JobContext, labels: _JobLabels) -> GradeCalibration | None:
+    """CPU only."""
+    gym = context.spec.gym
+    if gym is None or not labels.people:
+        return None
+    people = {}
+    for place, said in labels.people.items():
+        cell = context.cells[place.cell]
+        model = context.spec.models[cell.model].label
+        answer = GradedAnswer(model, cell.persona.id, cell.task.id, str(place.item), place.run)
+        people[answer] = _people(said)
+    return GradeCalibration(labels.grades, [task.id for task in gym.tasks], people)
 
 
 async def _drawn_answers(
     connection: AsyncConnection, job: JobRow
-) -> dict[str, dict[Place, list[Annotation]]]:
-    """By dimension what people said of each sentence that a round drew; what nobody drew by chance stands for nothing."""
+) -> dict[str | None, dict[Place, list[Annotation]]]:
+    """What people said of each sentence, by dimension, and of each answer, by ``None``, that a round drew.
+
+    What nobody drew by chance stands for nothing.
+    """
     drawn = {
-        (row.dimension, Place(*thing[0]))
+        (row.dimension or None, Place(*thing[0]))
         for row in await labelling.rounds_of_job(connection, job.tenant, job.id)
-        if row.kind == LabellingKind.SENTENCES
+        if row.kind != LabellingKind.PAIRS
         for thing in row.things
     }
-    found: dict[str, dict[Place, list[Annotation]]] = defaultdict(lambda: defaultdict(list))
+    found: dict[str | None, dict[Place, list[Annotation]]] = defaultdict(lambda: defaultdict(list))
     after = 0
     while drawn and (
         page := await annotations.read_page(
@@ -217,7 +314,7 @@ async def _drawn_answers(
         )
     ):
         for each in (stored.annotation for stored in page):
-            if each.dimension is not None and each.other is None and (each.dimension, each.place) in drawn:
+            if each.other is None and (each.dimension, each.place) in drawn:
                 found[each.dimension][each.place].append(each)
         after = page[-1].id
     return found
@@ -325,18 +422,18 @@ class _Shown:
 
     Attributes:
         half_width: How narrow an interval labels are counted for.
-        judged: The results' totals by their keys.
+        judged: The results' totals by their keys and metric.
     """
 
     half_width: float
-    judged: Mapping[frozenset[tuple[str, str]], CellMetrics]
+    judged: Mapping[tuple[frozenset[tuple[str, str]], str], Metric]
 
     def figure(self, each: CalibratedFigure, **keys: str) -> contract.CalibratedFigure:
         """A figure, beside what the results have for its keys and these."""
         texts = each.texts()
         calibrated = texts.model_copy(update={"ci95": None, "ci95_reason": None})
-        metrics = self.judged.get(frozenset({**each.keys, **keys}.items()))
-        judged = Metric.missing(TEXTS_ONLY) if metrics is None else metrics[each.metric]
+        known = self.judged.get((frozenset({**each.keys, **keys}.items()), each.metric))
+        judged = Metric.missing(TEXTS_ONLY) if known is None else known
         calibrated = calibrated.within(
             **{
                 name: each.beyond(
@@ -356,6 +453,20 @@ class _Shown:
             labels_needed=needed[0],
             labels_needed_at_best=needed[1],
         )
+
+
+def _judged(results: Results) -> dict[tuple[frozenset[tuple[str, str]], str], Metric]:
+    """Totals as the judges give them."""
+    found: dict[tuple[frozenset[tuple[str, str]], str], Metric] = {}
+    for total in results.totals:
+        found |= {(frozenset(total.group.items()), name): total.metrics[name] for name in METRICS}
+    for row in results.persona_score_totals:
+        model = ("model", row.model)
+        found[frozenset([model]), PERSONA_SCORE] = row.persona_score
+        found |= {
+            (frozenset([model, ("task", task)]), PERSONA_SCORE): score for task, score in row.tasks.items()
+        }
+    return found
 
 
 def _interval(ends: Ends | None, *reasons: str | None) -> Interval:

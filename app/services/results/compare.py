@@ -31,7 +31,6 @@ from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
 from app.services.results.baselines import NOTE, BaselineFilter, baselines
-from app.services.results.calibration import read_calibrated_difference
 from app.services.results.item_figures import read_item_figures
 from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
 from app.services.results.read import ResultsReader
@@ -94,8 +93,8 @@ class Comparer:
         found = await asyncio.to_thread(_compared, one, other, pairing)
         if pairing == "cells" and one.source and other.source:
             reworded = reworded_personas([one, other])
-            found.calibrated = await read_calibrated_difference(
-                self.engine, one.source, other.source, reworded
+            found.calibrated = await self.results.calibration.differences(
+                [one.source, other.source], reworded
             )
         return found
 

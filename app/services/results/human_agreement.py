@@ -56,11 +56,11 @@ class HumanAgreementReader:
 
     async def read(self, job: JobRow) -> list[HumanAgreement] | None:
         """The agreement, for all who ask and none to change; ``None`` where nobody has annotated."""
-        return await self._agreements.read(job, lambda: self._computed(job, _agreement))
+        return await self._agreements.read([job], lambda: self._computed(job, _agreement))
 
     async def read_study(self, job: JobRow) -> HumanStudy:
         """The agreement by model and task, and among the annotators; for all who ask and none to change."""
-        found = await self._studies.read(job, lambda: self._computed(job, _study))
+        found = await self._studies.read([job], lambda: self._computed(job, _study))
         return found or HumanStudy(job=job.id, among_annotators=[], data=[])
 
     async def _computed(self, job: JobRow, compute: Callable[[str, _Labels], _T]) -> _T:

@@ -65,7 +65,7 @@ class TestCalibrated:
 
     async def test_it_stands_beside_what_the_judges_say_with_its_labels(self) -> None:
         text = await self.page(calibrated("bot", None, 0.7), calibrated("bot", "E", None))
-        _, title, after = text.partition("Human scores estimated for all sentences")
+        _, title, after = text.partition("Human scores estimated for all texts")
         assert title
         assert "allbotACCatom0.500.70[0.60, 0.80]1,2344,3213,210" in after
         assert "EbotACCatom––0–" in after
