@@ -33,6 +33,15 @@ class InvalidJobError(Exception):
         self.errors = tuple(errors)
 
 
+UNKNOWN_FIELD = "unknown field"
+"""How the message about a field that there is not begins."""
+
+
 def escape_pointer(token: str) -> str:
     """One reference token of a JSON pointer (RFC 6901, section 3)."""
     return token.replace("~", "~0").replace("/", "~1")
+
+
+def unescape_pointer(token: str) -> str:
+    """The name that a reference token of a JSON pointer stands for."""
+    return token.replace("~1", "/").replace("~0", "~")

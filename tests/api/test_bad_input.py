@@ -276,6 +276,35 @@ class TestWrongFields:
         )
         assert pointers(response) == ["/personas/0", "/tasks/0", "/models/0", "/judges/0", "/instructions/0"]
 
+    @pytest.mark.parametrize("path", ["/v1/jobs", "/v1/jobs/plan"], ids=["submit", "plan"])
+    def test_wrong_form_and_wrong_names_are_told_in_one_answer(self, api: Service, path: str) -> None:
+        body = job_body(
+            personas=["nobody", {"id": "x", "description": "a cook", "trait": {}}],
+            models=[{"model": "acmee/acme-1", "temp": 1}],
+            iterations="2",
+            itteration=2,
+        )
+        problem = api.post(path, body)
+        assert problem.status_code == 422
+        told = {error["pointer"]: error["message"] for error in problem.json()["errors"]}
+        assert told == {
+            "/personas/1/trait": "unknown field; did you mean 'traits'?",
+            "/models/0/temp": "unknown field",
+            "/iterations": "must be a whole number",
+            "/itteration": "unknown field; did you mean 'iterations'?",
+            "/personas/0": "unknown persona or persona set 'nobody'; GET /v1/personas lists them",
+            "/personas/1": "persona 'x' has no traits, but essay measures traits: add for example"
+            ' "traits": {"E": "low"}',
+            "/models/0": "unknown connection 'acmee'; did you mean 'acme'?",
+        }
+
+    def test_what_follows_from_a_wrong_field_is_not_told(self, api: Service) -> None:
+        body = job_body(personas=[{"description": "a cook", "traits": [], "id": "cook"}], models="nobody/gpt")
+        assert pointers(api.post("/v1/jobs", body)) == ["/personas/0/traits", "/models"]
+
+    def test_a_form_that_cannot_be_read_is_told_alone(self, api: Service) -> None:
+        assert pointers(api.post("/v1/jobs", job_body(personas=[5, "nobody"]))) == ["/personas/0"]
+
     def test_more_texts_for_one_item_than_runs_can_be_numbered(self, api: Service) -> None:
         # Runs are two-byte integers: 0 to 32,766. The first text beyond is named.
         response = api.post("/v1/jobs", with_texts(*[TEXT | {"text": "No."}] * 32_769))

@@ -59,6 +59,10 @@ class TestClone:
         assert (answer.status_code, pointers(answer)) == (422, [wrong])
         assert api.rows()["jobs"] == 1
 
+    def test_names_wrong_form_and_wrong_names_in_one_answer(self, api: Service) -> None:
+        answer = clone(api, api.submit(job_body()), iterations="2", models=["acme/acme-9"])
+        assert pointers(answer) == ["/changes/iterations", "/changes/models/0"]
+
     def test_asks_for_texts_again_since_no_body_has_them(self, api: Service) -> None:
         job = api.submit(job_body(models=None, instructions=None, responses=[TEXT]))
         answer = clone(api, job)

@@ -3,7 +3,6 @@
 import hashlib
 import json
 import re
-from collections.abc import Sequence
 from http import HTTPStatus
 from typing import Annotated, Any
 
@@ -23,7 +22,8 @@ from app.api.http.dependencies import (
     no_unknown_parameters,
 )
 from app.api.http.pages import page
-from app.api.http.problems import ProblemError, body_errors
+from app.api.http.problems import ProblemError
+from app.api.jobs.job_route import job_of
 from app.api.providers.model_routes import keep_check_rate
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
@@ -119,12 +119,10 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
     asked = form.body if form.detect is None else form.body | {"detect": form.detect}
     try:
         if is_seen:
-            job, key = JobIn.model_validate(form.body), typed.text("key")
+            job, key = await job_of(services.submission, tenant, JobIn, form.body), typed.text("key")
             return await _submitted(services, caller, job, form.body, key if KEY.fullmatch(key) else None)
-        wanted = PlanIn.model_validate(asked)
+        wanted = await job_of(services.submission, tenant, PlanIn, asked)
         plan = await plan_job(services.planning, tenant, wanted, request.is_disconnected, wanted.detect)
-    except ValidationError as error:
-        found: Sequence[FieldError] = body_errors(error, asked, PlanIn)
     except InvalidJobError as error:
         found = error.errors
     else:

@@ -88,8 +88,13 @@ class Services:
     states: StateLog
 
 
-async def _services(request: Request) -> Services:
+def services_of(request: Request) -> Services:
+    """Those of the application that the request came to."""
     return cast("Services", request.app.state.services)
+
+
+async def _services(request: Request) -> Services:
+    return services_of(request)
 
 
 async def _caller(request: Request) -> Caller:

@@ -1,13 +1,11 @@
 """`/v1/jobs`: submit, plan, list, follow, control, delete; results, responses, reports."""
 
 from collections.abc import AsyncIterator
-from functools import partial
 from http import HTTPStatus
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Depends, Header, Query, Response
 from fastapi.responses import StreamingResponse
-from pydantic import ValidationError
 
 from app.api.http import cursors
 from app.api.http.access import needs
@@ -27,8 +25,9 @@ from app.api.http.dependencies import (
     takes_a_stream,
 )
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
-from app.api.http.problems import body_errors, wrong_field
-from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.http.problems import wrong_field
+from app.api.http.strict_json import StrictRequest
+from app.api.jobs.job_route import JobRoute, job_of
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.db.jobs import jobs
 from app.domain.errors import FieldError, InvalidJobError
@@ -56,7 +55,7 @@ from app.services.results.run_distances import CellChoice, read_run_distances
 router = APIRouter(
     prefix="/v1/jobs",
     tags=["jobs"],
-    route_class=StrictRoute,
+    route_class=JobRoute,
     dependencies=[Depends(no_unknown_parameters)],
     responses=PROBLEMS,
 )
@@ -137,7 +136,7 @@ async def clone(
     """
     try:
         changed = await changed_body(services.engine, tenant, job_id, body.changes)
-        wanted = await request.make(partial(_validated, changed))
+        wanted = await job_of(services.submission, tenant, JobIn, changed)
         submission = Submission(
             wanted, changed, wanted.name, idempotency_key, caller.capped_key, request.is_disconnected
         )
@@ -146,14 +145,6 @@ async def clone(
         raise InvalidJobError(
             [FieldError(f"/changes{each.pointer}", each.message) for each in error.errors]
         ) from error
-
-
-def _validated(body: dict[str, Any]) -> JobIn:
-    """A body as a job."""
-    try:
-        return JobIn.model_validate(body)
-    except ValidationError as error:
-        raise InvalidJobError(body_errors(error, body, JobIn)) from error
 
 
 @router.get("", operation_id="listJobs", summary="List jobs")

@@ -29,7 +29,7 @@ from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model, ModelParameters
 from app.domain.providers.parameters import parameter_problems
 from app.domain.providers.reuse import reuse_problems
-from app.domain.suggestion import did_you_mean
+from app.domain.suggestion import did_you_mean, nearest
 
 T = TypeVar("T")
 
@@ -265,16 +265,31 @@ class _Resolver:
         if given.id in self.catalog.personas or given.id in self.catalog.persona_sets:
             self._fail(f"{pointer}/id", f"persona {given.id!r} is built in; choose another id")
         persona = Persona(given.id, given.description, traits_of(given.traits))
-        for id_, problem in _trait_problems(persona, dimensions):
+        for id_, problem in self._trait_problems(persona, dimensions):
             self._fail(f"{pointer}/traits/{escape_pointer(id_)}", problem)
         return persona
+
+    def _trait_problems(
+        self, persona: Persona, dimensions: Mapping[str, Dimension]
+    ) -> Iterator[tuple[str, str]]:
+        """The dimensions of traits that are wrong, each with the reason."""
+        for id_, level in ((trait.dimension, trait.level) for trait in persona.traits):
+            dimension = dimensions.get(id_)
+            if dimension is None:
+                known = ", ".join(f"{own} ({each.display_name})" for own, each in dimensions.items())
+                meant = _dimension_meant(id_, dimensions) if len(self.errors) < MOST_SUGGESTIONS else ""
+                yield id_, f"unknown dimension {id_!r}{meant or f'; known: {known}'}"
+            elif level not in dimension.scale.levels:
+                levels = ", ".join(map(dimension.level_in_words, dimension.scale.levels))
+                meant = self._suggestion(level, dimension.scale.levels) or f"; its levels: {levels}"
+                yield id_, f"dimension {id_!r} has no level {level!r}{meant}"
 
     def _kept_persona(self, persona: Persona, pointer: str, dimensions: Mapping[str, Dimension]) -> Persona:
         """A persona of a kept set, which the job's body only names: all that is wrong is wrong with the set."""
         id_ = persona.id
         if self.catalog.personas.get(id_, persona) != persona or id_ in self.catalog.persona_sets:
             self._fail(pointer, f"the set's persona {id_!r} has the id of a built-in persona")
-        for _, problem in _trait_problems(persona, dimensions):
+        for _, problem in self._trait_problems(persona, dimensions):
             self._fail(pointer, f"the set's persona {id_!r}: {problem}")
         return persona
 
@@ -483,16 +498,13 @@ class _Resolver:
         return None
 
 
-def _trait_problems(persona: Persona, dimensions: Mapping[str, Dimension]) -> Iterator[tuple[str, str]]:
-    """The dimensions of traits that are wrong, each with the reason."""
-    for id_, level in ((trait.dimension, trait.level) for trait in persona.traits):
-        dimension = dimensions.get(id_)
-        if dimension is None:
-            known = ", ".join(f"{own} ({each.display_name})" for own, each in dimensions.items())
-            yield id_, f"unknown dimension {id_!r}; known: {known}"
-        elif level not in dimension.scale.levels:
-            levels = ", ".join(map(dimension.level_in_words, dimension.scale.levels))
-            yield id_, f"dimension {id_!r} has no level {level!r}; its levels: {levels}"
+def _dimension_meant(id_: str, dimensions: Mapping[str, Dimension]) -> str:
+    """As :func:`did_you_mean`, also for a dimension's name; with what it is called, as ``N`` is not ``neuroticism``."""
+    ids = {name: own for own, each in dimensions.items() for name in (each.display_name, each.name, own)}
+    close = nearest(id_, ids)
+    if close is None:
+        return ""
+    return f"; did you mean {ids[close]!r} ({dimensions[ids[close]].display_name})?"
 
 
 def _dimension(own: DimensionIn) -> Dimension:

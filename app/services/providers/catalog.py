@@ -72,8 +72,8 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
     def model_problem(connection: str, name: str) -> str | None:
         found = named.get(connection)
         if found is None:
-            known = ", ".join(named) or "none"
-            return f"unknown connection {connection!r}; configured: {known}"
+            meant = did_you_mean(connection, named) or f"; configured: {', '.join(named) or 'none'}"
+            return f"unknown connection {connection!r}{meant}"
         if not found.allows(name):
             meant = did_you_mean(name, found.models or ()) or "; GET /v1/models lists the allowed ones"
             return f"connection {connection!r} does not allow the model {name!r}{meant}"

@@ -131,6 +131,17 @@ class TestErrors:
             "/tasks/0": "unknown task 'questionaire'; did you mean 'questionnaire'?",
         }
 
+    def test_a_misspelt_trait_is_told_with_the_nearest_dimension_and_what_it_is_called(self) -> None:
+        traits = {"e": "high", "neuroticsm": "high", "Openess": "low", "A": "hihg"}
+        errors = wrong(draft(personas=(a_persona("x", "y", traits),)))
+        place = "/personas/0/traits"
+        assert errors == {
+            f"{place}/e": "unknown dimension 'e'; did you mean 'E' (extraversion)?",
+            f"{place}/neuroticsm": "unknown dimension 'neuroticsm'; did you mean 'N' (emotional stability)?",
+            f"{place}/Openess": "unknown dimension 'Openess'; did you mean 'O' (openness)?",
+            f"{place}/A": "dimension 'A' has no level 'hihg'; did you mean 'high'?",
+        }
+
     def test_a_thousand_misspelt_names_are_not_all_compared(self) -> None:
         errors = wrong(draft(personas=tuple(f"big-fiv{n}" for n in range(1000))))
         suggested = [pointer for pointer, message in errors.items() if "did you mean" in message]
