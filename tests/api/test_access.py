@@ -183,6 +183,7 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
         "key_id": keys["spare"]["id"],
         "connection_name": "ours",
         "deed": "cancel",
+        "action": "test",
         "name": "models",
         "file_format": "svg",
         "question_set": question_set.json()["id"],

@@ -43,7 +43,7 @@ router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_par
 
 MESSAGES_A_PAGE = 50
 
-Deed = Literal["test", "off", "on", "delete", "rotate"]
+Action = Literal["test", "off", "on", "delete", "rotate"]
 
 
 @router.get("/webhooks")
@@ -85,23 +85,23 @@ async def one(
     return await _one(services, tenant, caller, found, after=after)
 
 
-@router.post("/webhooks/{webhook_id}/{deed}")
+@router.post("/webhooks/{webhook_id}/{action}")
 @needs(Scope.ADMIN)
 async def act(
-    webhook_id: WebhookId, deed: Deed, services: ServicesDep, tenant: TenantDep, caller: CallerDep
+    webhook_id: WebhookId, action: Action, services: ServicesDep, tenant: TenantDep, caller: CallerDep
 ) -> Response:
     """Sends a test, switches a webhook off or on, gives it another secret, or deletes it."""
-    if deed == "rotate":
+    if action == "rotate":
         changed = await rotate_secret(services.webhooks, tenant, webhook_id)
         return await _one(services, tenant, caller, changed, secret=changed.secret)
-    if deed == "test":
+    if action == "test":
         await send_test(services.engine, tenant, webhook_id)
-    elif deed == "delete":
+    elif action == "delete":
         await delete_webhook(services.engine, tenant, webhook_id)
     else:
         deps = for_caller(services.webhooks, services, caller)
-        await change_webhook(deps, tenant, webhook_id, WebhookChangeIn(enabled=deed == "on"))
-    place = "/webhooks" if deed == "delete" else f"/webhooks/{webhook_id}"
+        await change_webhook(deps, tenant, webhook_id, WebhookChangeIn(enabled=action == "on"))
+    place = "/webhooks" if action == "delete" else f"/webhooks/{webhook_id}"
     return RedirectResponse(place, HTTPStatus.SEE_OTHER)
 
 
