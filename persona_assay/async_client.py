@@ -93,6 +93,7 @@ class AsyncAssayClient:
     iter_jobs = _listing(operations.jobs)
     job = _method(operations.job)
     change_budget = _method(operations.change_budget)
+    change_job = _method(operations.change_job)
     delete_job = _method(operations.delete_job)
     cancel = _method(operations.cancel)
     pause = _method(operations.pause)

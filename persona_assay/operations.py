@@ -6,7 +6,7 @@ The clients' methods of these names make the calls.
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from persona_assay.calls import Call, given, read_bytes, read_json, read_nothing, repetition_key
+from persona_assay.calls import Call, Query, given, read_bytes, read_json, read_nothing, repetition_key
 from persona_assay.notebook import read_figure, read_results
 from persona_assay.types import (
     AnnotationList,
@@ -20,6 +20,7 @@ from persona_assay.types import (
     Gate,
     HumanStudy,
     JobCalibration,
+    JobChangeIn,
     JobDetail,
     JobIn,
     JobList,
@@ -47,6 +48,7 @@ ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "ju
 ReportLevel: TypeAlias = Literal[
     "verdicts", "responses", "cells", "totals", "persona_scores", "judging_check", "order_check"
 ]
+JobSort: TypeAlias = Literal["-created", "created", "name", "-name", "cost", "-cost", "score", "-score"]
 Pairing: TypeAlias = Literal["cells", "items"]
 IntervalKind: TypeAlias = Literal["personas", "runs", "wordings", "both"]
 Questions: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
@@ -106,8 +108,14 @@ def jobs(
     status: JobStatus | None = None,
     metadata: Mapping[str, str] | None = None,
     name: str | None = None,
+    q: str | None = None,
+    tag: Sequence[str] = (),
+    model: str | None = None,
+    framework: Literal["atomic", "personagym"] | None = None,
+    archived: Literal["false", "true", "any"] = "false",
+    sort: JobSort = "-created",
 ) -> Call[JobList]:
-    """A page of jobs, newest first.
+    """A page of jobs, each with its models' scores and its cost.
 
     Args:
         limit: How many, up to 500.
@@ -115,9 +123,20 @@ def jobs(
         status: Only jobs with this status.
         metadata: Only jobs with all these labels.
         name: Only jobs whose names contain this, in any case.
+        q: Only jobs whose name, ID, notes, tags or models contain this, in any case.
+        tag: Only jobs with all these tags.
+        model: Only jobs with a model of this label.
+        framework: Only jobs with a task of this framework.
+        archived: ``true`` for archived jobs only, ``any`` for all jobs.
+        sort: Order; ``-`` reverses it. Jobs without a score or cost come first, or last with ``-``.
     """
     labels = {f"metadata[{key}]": value for key, value in (metadata or {}).items()}
-    query = given(limit=limit, after=after, status=status, name=name) | labels
+    query: Query = given(
+        limit=limit, after=after, status=status, name=name, q=q, model=model, framework=framework
+    )
+    query = {**query, **labels, **({"tag": tag} if tag else {})}
+    query |= {} if archived == "false" else {"archived": archived}
+    query |= {} if sort == "-created" else {"sort": sort}
     return Call("GET", "/v1/jobs", read_json, query=query)
 
 
@@ -133,6 +152,11 @@ def change_budget(
     limits = {"usd": usd, "calls": calls, "tokens": tokens}
     body = {"budget": {name: limit for name, limit in limits.items() if limit is not None}}
     return Call("PATCH", JOB, read_json, {"job_id": job_id}, body=body)
+
+
+def change_job(job_id: str, change: JobChangeIn) -> Call[JobDetail]:
+    """Changes a job's name, tags, notes or budget, or archives it; omitted fields stay as they are."""
+    return Call("PATCH", JOB, read_json, {"job_id": job_id}, body=change)
 
 
 def delete_job(job_id: str) -> Call[None]:

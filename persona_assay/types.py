@@ -191,6 +191,10 @@ class ApiKeyList(TypedDict):
     next_cursor: str | None
 
 
+Archived: TypeAlias = Literal["false", "true", "any"]
+"""Which jobs are listed by whether they are archived."""
+
+
 class AskedItem(TypedDict):
     """What was asked: a question or context."""
 
@@ -1548,10 +1552,49 @@ class HumanStudy(TypedDict):
     """By kind, dimension, model, task and judge."""
 
 
+class JobCalibration(TypedDict):
+    """A job's totals as people would score them; empty if nothing that was drawn has been labelled."""
+
+    job: str
+    half_width: float
+    totals: list[CalibratedFigure]
+    """Over all dimensions, `null` if one of them has no labelled sentence; and `persona_score`."""
+    differences: list[CalibratedFigure]
+    not_calibrated: dict[str, str]
+    """Why other metrics are not calibrated."""
+    data: list[DimensionCalibration]
+    """By dimension."""
+
+
+class JobChangeIn(TypedDict):
+    """Changes to a job; its configuration and results stay as they are."""
+
+    budget: NotRequired[BudgetIn]
+    """New limits, of the kinds that the job was submitted with; omitted limits stay as they are."""
+    name: NotRequired[str | None]
+    tags: NotRequired[Sequence[str]]
+    """All tags, at most 50 characters each; they replace the present ones."""
+    notes: NotRequired[str | None]
+    archived: NotRequired[bool]
+    """Archived jobs are only listed on request."""
+
+
 JobStatus: TypeAlias = Literal[
     "queued", "running", "paused", "cancelling", "finalizing", "completed", "failed", "cancelled"
 ]
 """A job's status."""
+
+
+class ModelScore(TypedDict):
+    """A model's figure in the metric that the job's report orders models by."""
+
+    model: str
+    metric: str
+    """`acc_atom`; `persona_score` for a job with only PersonaGym tasks."""
+    value: float | None
+    """`null` if it can't be computed."""
+    n: int
+    """How many cells, or personas, it is the mean of."""
 
 
 Priority: TypeAlias = Literal["low", "normal", "high"]
@@ -1578,52 +1621,6 @@ class JobError(TypedDict):
     """What to change before the job can go on."""
     first_calls: NotRequired[int | None]
     """Number of first calls of the stage that all failed in the same way, if that stopped the job."""
-
-
-class Job(TypedDict):
-    """A job."""
-
-    id: str
-    object: Literal["job"]
-    name: str | None
-    status: JobStatus
-    status_reason: str | None
-    """Why it is paused, failed or cancelled."""
-    completeness: Literal["full", "partial"]
-    simulated: bool
-    """Whether any model or judge is simulated."""
-    created_at: str
-    started_at: str | None
-    finished_at: str | None
-    spec: dict[str, Any]
-    """The submitted body, without existing texts."""
-    metadata: dict[str, str]
-    priority: Priority
-    error: JobError | None
-    """What stopped it."""
-    links: dict[str, str]
-    """Related URLs; `question_set` and `persona_set` once the job has created one."""
-
-
-class JobCalibration(TypedDict):
-    """A job's totals as people would score them; empty if nothing that was drawn has been labelled."""
-
-    job: str
-    half_width: float
-    totals: list[CalibratedFigure]
-    """Over all dimensions, `null` if one of them has no labelled sentence; and `persona_score`."""
-    differences: list[CalibratedFigure]
-    not_calibrated: dict[str, str]
-    """Why other metrics are not calibrated."""
-    data: list[DimensionCalibration]
-    """By dimension."""
-
-
-class JobChangeIn(TypedDict):
-    """Changes to a job."""
-
-    budget: BudgetIn
-    """New limits, of the kinds that the job was submitted with; omitted limits stay as they are."""
 
 
 class StageProgress(TypedDict):
@@ -1729,6 +1726,15 @@ class JobDetail(TypedDict):
     spec: dict[str, Any]
     """The submitted body, without existing texts."""
     metadata: dict[str, str]
+    tags: list[str]
+    """Like the name and the notes, they can be changed at any time."""
+    notes: str | None
+    archived_at: str | None
+    """When it was archived. Archived jobs are only listed on request."""
+    models: list[str]
+    """Labels of the models under test."""
+    scores: list[ModelScore]
+    """The models' main scores, best first, once the job has ended."""
     priority: Priority
     error: JobError | None
     """What stopped it."""
@@ -1927,10 +1933,45 @@ class JobIn(TypedDict):
     """Your own labels, by which jobs can be listed."""
 
 
-class JobList(TypedDict):
-    """A page of jobs, newest first."""
+class ListedJob(TypedDict):
+    """A job of a list."""
 
-    data: list[Job]
+    id: str
+    object: Literal["job"]
+    name: str | None
+    status: JobStatus
+    status_reason: str | None
+    """Why it is paused, failed or cancelled."""
+    completeness: Literal["full", "partial"]
+    simulated: bool
+    """Whether any model or judge is simulated."""
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    spec: dict[str, Any]
+    """The submitted body, without existing texts."""
+    metadata: dict[str, str]
+    tags: list[str]
+    """Like the name and the notes, they can be changed at any time."""
+    notes: str | None
+    archived_at: str | None
+    """When it was archived. Archived jobs are only listed on request."""
+    models: list[str]
+    """Labels of the models under test."""
+    scores: list[ModelScore]
+    """The models' main scores, best first, once the job has ended."""
+    priority: Priority
+    error: JobError | None
+    """What stopped it."""
+    links: dict[str, str]
+    """Related URLs; `question_set` and `persona_set` once the job has created one."""
+    cost: Cost
+
+
+class JobList(TypedDict):
+    """A page of jobs."""
+
+    data: list[ListedJob]
     has_more: bool
     next_cursor: str | None
 

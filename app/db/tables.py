@@ -58,6 +58,9 @@ def status_list(statuses: Collection[JobStatus]) -> str:
     return ", ".join(f"'{status}'" for status in JobStatus if status in statuses)
 
 
+UNLISTED = f"models IS NULL OR (scores IS NULL AND status IN ({status_list(TERMINAL)}))"
+"""The jobs of which the list's columns are not filled in: those of processes of an earlier release, and those without results."""
+
 _PRIORITIES = ", ".join(f"'{priority}'" for priority in Priority)
 
 
@@ -69,6 +72,10 @@ class Job(Base):
         CheckConstraint(f"status IN ({status_list(list(JobStatus))})", name="status"),
         CheckConstraint(f"priority IN ({_PRIORITIES})", name="priority"),
         Index("ix_jobs_tenant_newest", "tenant", text("created_at DESC"), text("id DESC")),
+        Index("ix_jobs_tenant_name", "tenant", text("lower(left(coalesce(name, id), 100))"), "id"),
+        Index("ix_jobs_tenant_usd", "tenant", text("coalesce(usd, -1)"), "id"),
+        Index("ix_jobs_tenant_score", "tenant", text("coalesce(score, -1)"), "id"),
+        Index("ix_jobs_unlisted", "id", postgresql_where=text(UNLISTED)),
         Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
         Index(
             "ix_jobs_unfinished",
@@ -101,6 +108,19 @@ class Job(Base):
     """How often computing the results has failed by an internal error."""
     traceparent: Mapped[str | None]
     """The trace of the request that submitted it, as the W3C header writes it; its shards go on with it."""
+    tags: Mapped[list[str]] = mapped_column(ARRAY(Text), server_default=text("'{}'"))
+    notes: Mapped[str | None]
+    archived_at: Mapped[datetime | None]
+    models: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
+    """Labels of its models, and ids of its tasks, as its cells have them; by these, and what follows, jobs are listed."""
+    tasks: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
+    scores: Mapped[list[Any] | None] = mapped_column(JSONB)
+    """Of a job that has ended, its models' figures (:class:`app.domain.results.model_scores.ModelScore`)."""
+    score: Mapped[float | None]
+    """The highest of them."""
+    usd: Mapped[float | None]
+    """What it took, once it has ended, as far as that is known."""
+    unpriced_calls: Mapped[int | None] = mapped_column(BigInteger)
 
 
 class Budget(Base):

@@ -1,12 +1,15 @@
-"""The commands that control a job: `assay cancel`, `pause`, `resume`, `retry`, `budget` and `delete`."""
+"""The commands that control a job: `assay cancel`, `pause`, `resume`, `retry`, `budget`, `edit` and `delete`."""
+
+import sys
 
 import click
 
 from persona_assay import operations
 from persona_assay.calls import Call
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
-from persona_assay.terminal.outcome import print_json, told_errors
-from persona_assay.types import JobDetail
+from persona_assay.terminal.outcome import CommandError, print_json, told_errors
+from persona_assay.terminal.quantities import counted
+from persona_assay.types import JobChangeIn, JobDetail
 
 
 @click.command()
@@ -79,19 +82,84 @@ def budget(
 
 @click.command()
 @JOB
+@click.option("--name", help="New name; an empty one removes it.")
+@click.option("--tag", "tags", multiple=True, help="Add this tag. Repeatable.")
+@click.option("--untag", "former", multiple=True, help="Remove this tag. Repeatable.")
+@click.option("--notes", help="New notes, in place of all that are there; an empty text removes them.")
+@click.option(
+    "--archive/--unarchive", "archived", default=None, help="Leave the job out of lists, or not any more."
+)
 @URL
 @AS_JSON
-def delete(job_id: str, url: str, *, as_json: bool) -> None:
-    """Delete a finished job, including its responses and results.
+def edit(
+    job_id: str,
+    name: str | None,
+    tags: tuple[str, ...],
+    former: tuple[str, ...],
+    notes: str | None,
+    url: str,
+    *,
+    archived: bool | None,
+    as_json: bool,
+) -> None:
+    """Rename, tag, annotate or archive a job.
 
-    This cannot be undone.
+    Stored results and reports keep the name that the job had.
+    """
+    change: JobChangeIn = {}
+    if name is not None:
+        change["name"] = name or None
+    if notes is not None:
+        change["notes"] = notes or None
+    if archived is not None:
+        change["archived"] = archived
+    with told_errors(), client_of(url) as client:
+        if tags or former:
+            present = client.job(job_id)["tags"]
+            change["tags"] = [tag for tag in dict.fromkeys([*present, *tags]) if tag not in former]
+        if not change:
+            raise click.UsageError("Say what to change: see assay edit --help.")
+        job = client.change_job(job_id, change)
+        if as_json:
+            print_json(job)
+            return
+
+        from persona_assay.terminal.consoles import printable  # noqa: PLC0415
+
+        marks = [f"#{tag}" for tag in job["tags"]] + (["archived"] if job["archived_at"] else [])
+        click.echo(printable("  ".join([job["id"], *([job["name"]] if job["name"] else []), *marks])))
+
+
+@click.command()
+@JOB
+@click.option("--yes", "-y", is_flag=True, help="Delete without asking.")
+@URL
+@AS_JSON
+def delete(job_id: str, url: str, *, yes: bool, as_json: bool) -> None:
+    """Delete a finished job, including its responses, results and labels.
+
+    This cannot be undone. On a terminal, it asks first.
     """
     with told_errors(), client_of(url) as client:
+        if sys.stdin.isatty() and not yes:
+            _confirm_deletion(client.job(job_id))
         client.delete_job(job_id)
         if as_json:
             print_json({"id": job_id, "deleted": True})
         else:
             click.echo(f"{job_id} deleted")
+
+
+def _confirm_deletion(job: JobDetail) -> None:
+    """Ask, and say what is lost."""
+    from persona_assay.terminal.consoles import printable  # noqa: PLC0415
+
+    name = f'{job["id"]} "{printable(job["name"])}"' if job["name"] else job["id"]
+    replies = counted(sum(stage["succeeded"] for stage in job["progress"].values()), "reply", "replies")
+    if not click.confirm(
+        f"Delete {name} with {replies}, its results and labels? This cannot be undone.", err=True
+    ):
+        raise CommandError("not deleted")
 
 
 def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
@@ -103,5 +171,5 @@ def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
             click.echo(f"{job['id']} is {job['status']}")
 
 
-COMMANDS = (cancel, pause, resume, retry, budget, delete)
+COMMANDS = (cancel, pause, resume, retry, budget, edit, delete)
 """In the order of the help."""

@@ -70,7 +70,7 @@ def _plan_remarks(plan: Json) -> Iterator[Text]:
 
 
 def jobs_view(page: Json) -> RenderableType:
-    """Jobs, newest first."""
+    """Jobs in the order of a page."""
     if not page["data"]:
         return Text("No jobs.", style="hint")
     table = Table(box=SIMPLE_HEAD)
@@ -78,13 +78,31 @@ def jobs_view(page: Json) -> RenderableType:
     table.add_column("status", overflow="fold")
     table.add_column("created", no_wrap=True)
     table.add_column("name", overflow="fold")
+    table.add_column("best model", overflow="fold")
+    table.add_column("cost", justify="right", no_wrap=True)
     for job in page["data"]:
-        name = Text(printable(job["name"] or ""))
-        if job["simulated"]:
-            name.append(" (simulated)", style="warning")
-        table.add_row(job["id"], status_words(job), _moment(job["created_at"]), name)
+        cost = dollars(job["cost"]["usd"]) if "cost" in job else ""
+        table.add_row(job["id"], status_words(job), _moment(job["created_at"]), _name(job), _best(job), cost)
     more = [Text("More jobs: use --limit", style="hint")] if page["has_more"] else []
     return Group(Fitted(table), *more)
+
+
+def _name(job: Json) -> Text:
+    name = Text(printable(job["name"] or ""))
+    for tag in job.get("tags", ()):
+        name.append(f" #{printable(tag)}", style="hint")
+    if job["simulated"]:
+        name.append(" (simulated)", style="warning")
+    return name
+
+
+def _best(job: Json) -> str:
+    """The highest score of a job, whose it is, and of how many models."""
+    scores = [score for score in job.get("scores", ()) if score["value"] is not None]
+    if not scores:
+        return ""
+    others = f" of {len(job['scores'])}" if len(job["scores"]) > 1 else ""
+    return f"{scores[0]['value']:.3f} {printable(scores[0]['model'])}{others} (n = {scores[0]['n']:,})"
 
 
 def job_view(job: Json) -> RenderableType:

@@ -4,10 +4,11 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import click
 
+from persona_assay.operations import JobSort
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
 from persona_assay.terminal.quantities import counted
@@ -284,19 +285,26 @@ def status(job_id: str, url: str, *, as_json: bool) -> None:
 
 
 @click.command()
-@click.option(
-    "--status", "in_state", type=click.Choice(get_args(JobStatus)), help="Only jobs with this status."
-)
+@click.option("--status", type=click.Choice(get_args(JobStatus)), help="Only jobs with this status.")
+@click.option("--search", "-s", help="Only jobs whose name, ID, notes, a tag or a model contain this.")
 @click.option("--name", help="Only jobs whose names contain this.")
+@click.option("--tag", multiple=True, help="Only jobs with this tag. Repeatable.")
+@click.option("--model", help="Only jobs with a model of this label.")
+@click.option("--archived", is_flag=True, help="Only archived jobs.")
 @click.option(
-    "--limit", type=click.IntRange(1, 500), default=20, help="Number of jobs to list, newest first."
+    "--sort",
+    type=click.Choice(get_args(JobSort)),
+    default="-created",
+    show_default=True,
+    help="Order of the list.",
 )
+@click.option("--limit", type=click.IntRange(1, 500), default=20, help="Number of jobs to list.")
 @URL
 @AS_JSON
-def jobs(in_state: JobStatus | None, name: str | None, limit: int, url: str, *, as_json: bool) -> None:
-    """List jobs."""
+def jobs(url: str, *, as_json: bool, search: str | None, archived: bool, limit: int, **wanted: Any) -> None:
+    """List jobs, with their best model's score and their cost."""
     with told_errors(), client_of(url) as client:
-        page = client.jobs(limit=limit, status=in_state, name=name)
+        page = client.jobs(limit=limit, q=search, archived="true" if archived else "false", **wanted)
         if as_json:
             print_json(page)
             return

@@ -67,14 +67,14 @@ class TestSearch:
     def test_shows_jobs_of_that_name_and_keeps_it_in_every_link(self, api: Service) -> None:
         for name in ("pilot & <b>", "other"):
             api.submit(job_body(name=name))
-        found = look(api, "/?name=PILOT+%26&status=queued").text
+        found = look(api, "/?q=PILOT+%26&status=queued").text
         assert "pilot &amp; &lt;b&gt;" in found
         assert ">other<" not in found
         assert 'value="PILOT &amp;"' in found
-        assert 'href="/?status=paused&amp;name=PILOT+%26"' in found.replace("%20", "+")
-        assert "No jobs match this filter." in look(api, "/?name=nobody").text
-        assert look(api, "/?name=").text.count('href="/jobs/') == 2
-        assert look(api, "/?name=%00").status_code == 422
+        assert 'href="/?status=paused&amp;q=PILOT+%26"' in found.replace("%20", "+")
+        assert "No jobs match this filter." in look(api, "/?q=nobody").text
+        assert look(api, "/?q=").text.count('href="/jobs/') == 2
+        assert look(api, "/?q=%00").status_code == 422
 
 
 class TestForeignPages:

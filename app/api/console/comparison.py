@@ -11,9 +11,10 @@ from app.api.console.summaries import label
 from app.api.http.access import needs
 from app.api.http.dependencies import Services, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
 from app.api.http.pages import page
-from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
+from app.db.jobs.listing import list_jobs
 from app.domain.errors import InvalidJobError
+from app.domain.jobs.listing import JobFilter
 from app.domain.keys.api_key import Scope
 from app.domain.results.comparison import Comparison
 from app.domain.results.ranking import ComparisonOfModels, differ
@@ -112,9 +113,7 @@ def _side(text: str) -> SideIn:
 
 async def _options(services: Services, tenant: str) -> Options:
     async with services.engine.connect() as connection:
-        recent = await jobs.list_jobs(
-            connection, tenant, limit=RECENT_JOBS, after=None, status=None, metadata={}
-        )
+        recent = [each.job for each in await list_jobs(connection, tenant, JobFilter(), limit=RECENT_JOBS)]
     # Two jobs may have the same name; their ids tell them apart.
     of_jobs = {
         f"{job.name or 'Job'} · {job.id[-6:]}": list(_models(job))

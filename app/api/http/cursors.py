@@ -9,7 +9,7 @@ from typing import Annotated, Any, Protocol, TypeVar
 from fastapi import Query
 
 from app.api.http.problems import ProblemError, wrong_field
-from app.domain.contract import Answer, Page
+from app.domain.contract import Answer, Page, check_storable
 
 T = TypeVar("T")
 _LARGEST = 2**31 - 1
@@ -33,7 +33,7 @@ Kind = TypeVar("Kind", bound=Page[Any])
 
 PageLimit = Annotated[int, Query(ge=1, le=500)]
 """How many entries a page has at most."""
-After = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=200)]
+After = Annotated[str | None, Query(description="`next_cursor` of the page before.", max_length=1000)]
 """Where a page begins; ``None`` for the first one."""
 
 
@@ -61,7 +61,38 @@ def newest_first(kind: type[Kind], found: Sequence[Made], limit: int, show: Call
 
 def encoded(values: list[Any]) -> str:
     """A cursor of these values."""
-    return base64.urlsafe_b64encode(json.dumps(values).encode()).decode().rstrip("=")
+    return base64.urlsafe_b64encode(json.dumps(values, ensure_ascii=False).encode()).decode().rstrip("=")
+
+
+def of_key(key: datetime | str | float, id_: str) -> str:
+    """The cursor behind an entry of a list that is ordered by a key, then by ids."""
+    return of_moment(key, id_) if isinstance(key, datetime) else encoded([key, id_])
+
+
+def key_and_id(
+    cursor: str, kind: type[datetime] | type[str] | type[float]
+) -> tuple[datetime | str | float, str]:
+    """What :func:`of_key` encoded of a key of this kind.
+
+    Raises:
+        ProblemError: If it did not.
+    """
+    if kind is datetime:
+        return moment(cursor)
+    match _decoded(cursor):
+        case [str(key), str(id_)] if kind is str and _storable(key + id_):
+            return key, id_
+        case [float(key) | int(key), str(id_)] if kind is float and abs(key) < _LARGEST and _storable(id_):
+            return float(key), id_
+    raise _bad()
+
+
+def _storable(text: str) -> bool:
+    try:
+        check_storable(text)
+    except ValueError:
+        return False
+    return True
 
 
 def of_moment(created_at: datetime, id_: str) -> str:

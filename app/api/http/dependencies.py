@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, TypeVar, cast
 
-from fastapi import Depends, Path, Query, Request
+from fastapi import Depends, Path, Request
 from pydantic import AfterValidator
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -19,7 +19,6 @@ from app.api.http.streams import Streams
 from app.db.jobs.jobs import JobRow
 from app.db.results.response_pages import Position
 from app.db.row_level_security import TenantEngine, act_for
-from app.domain.contract import check_storable
 from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
@@ -134,8 +133,9 @@ async def metadata_filter(request: Request) -> dict[str, str]:
 async def no_unknown_parameters(request: Request) -> None:
     """Refuses misspelt query parameters, which would otherwise silently filter nothing."""
     dependant = request.scope["route"].dependant
-    known = {parameter.alias for parameter in dependant.query_params}
-    takes_labels = any(each.call is metadata_filter for each in dependant.dependencies)
+    takers = [dependant, *dependant.dependencies]
+    known = {parameter.alias for taker in takers for parameter in taker.query_params}
+    takes_labels = any(each.call is metadata_filter for taker in takers for each in taker.dependencies)
     unknown = [
         name
         for name in request.query_params
@@ -214,9 +214,4 @@ async def _spending_job_id(job_id: JobId, services: ServicesDep, tenant: TenantD
 
 
 SpendingJobId = Annotated[str, Depends(_spending_job_id)]
-NameFilter = Annotated[
-    str | None,
-    Query(max_length=200, description="Only jobs whose names contain this, in small letters or capitals."),
-    AfterValidator(lambda text: text if text is None else check_storable(text)),
-]
 MetadataFilter = Annotated[dict[str, str], Depends(metadata_filter)]

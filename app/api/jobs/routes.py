@@ -14,8 +14,6 @@ from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import (
     CallerDep,
     JobId,
-    MetadataFilter,
-    NameFilter,
     ResponsePlace,
     Services,
     ServicesDep,
@@ -28,23 +26,32 @@ from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answe
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest
 from app.api.jobs.job_route import JobRoute, job_of
+from app.api.jobs.listing import JobFilterDep, Sort, cursor_of, place_in
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
-from app.db.jobs import jobs
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import CloneIn, JobChangeIn, JobIn, PlanIn
-from app.domain.jobs.status import JobStatus
 from app.domain.judging.judge_call import JudgeCalls
 from app.domain.judging.judged_response import ResponseList
 from app.domain.keys.api_key import Scope
 from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.contract import Results, RunDistances
 from app.services.jobs.clone import changed_body
-from app.services.jobs.control import cancel_job, change_budget, delete_job, pause_job, resume_job, retry_job
+from app.services.jobs.control import (
+    cancel_job,
+    change_budget,
+    change_job,
+    check_spender,
+    delete_job,
+    pause_job,
+    resume_job,
+    retry_job,
+)
 from app.services.jobs.follow import read_state
+from app.services.jobs.listing import list_jobs
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
-from app.services.jobs.view import find_job, show_job, view_job
+from app.services.jobs.view import find_job, view_job
 from app.services.results.by_instruction import read_by_instruction
 from app.services.results.gate import gate_of
 from app.services.results.judge_calls import read_judge_calls
@@ -152,24 +159,16 @@ async def clone(
 async def list_(
     services: ServicesDep,
     tenant: TenantDep,
-    metadata: MetadataFilter,
+    wanted: JobFilterDep,
+    sort: Sort = "-created",
     limit: PageLimit = 20,
     after: After = None,
-    status: Annotated[JobStatus | None, Query(description="Only jobs in this state.")] = None,
-    name: NameFilter = None,
 ) -> JobList:
-    """Jobs, newest first. `metadata[key]=value` (any number of them) keeps those that carry the label."""
-    async with services.engine.connect() as connection:
-        found = await jobs.list_jobs(
-            connection,
-            tenant,
-            limit=limit + 1,
-            after=cursors.beginning(after),
-            status=status,
-            metadata=metadata,
-            name=name,
-        )
-    return cursors.newest_first(JobList, found, limit, show_job)
+    """Returns jobs, newest first by default. Filter by labels with `metadata[key]=value`, repeatable."""
+    found = await list_jobs(
+        services.engine, tenant, wanted, limit=limit + 1, sort=sort, after=place_in(sort, after)
+    )
+    return cursors.page(JobList, found, limit, lambda entry: entry.job, cursor_of)
 
 
 @router.get(
@@ -203,14 +202,20 @@ async def get(
     "/{job_id}",
     operation_id="changeJob",
     responses=NOT_FOUND | CONFLICT,
-    summary="Change a job's budget",
+    summary="Change a job's name, tags, notes or budget",
 )
 @needs(Scope.SUBMIT)
 async def change(
-    job_id: SpendingJobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep
+    job_id: JobId, body: JobChangeIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep
 ) -> JobDetail:
-    """Raises or lowers the limits of a job's budget. A job that paused because of it goes on when it is resumed."""
-    await change_budget(services.control, tenant, job_id, body.budget.to_budget())
+    """Changes a job's name, tags, notes or budget, or archives it, whatever its status.
+
+    A job that paused because of its budget continues when it is resumed. Stored results and reports keep the old name.
+    """
+    if "budget" in body.model_fields_set:
+        await check_spender(services.control, tenant, job_id, caller.capped_key)
+        await change_budget(services.control, tenant, job_id, body.budget.to_budget())
+    await change_job(services.control, tenant, job_id, body)
     return await view_job(services.engine, tenant, job_id)
 
 

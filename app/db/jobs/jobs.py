@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, select, text, tuple_, update
+from sqlalchemy import bindparam, delete, func, null, select, text, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -46,9 +46,16 @@ class JobRow:
     """Of the stored results; ``None`` while there are none."""
     made_sets: Sequence[str]
     """Ids of the question set and the persona set that it made, as far as there are such."""
+    tags: Sequence[str] = ()
+    notes: str | None = None
+    archived_at: datetime | None = None
+    models: Sequence[str] | None = None
+    scores: Sequence[dict[str, Any]] | None = None
+    usd: float | None = None
+    unpriced_calls: int | None = None
 
 
-_COLUMNS = (
+COLUMNS = (
     Job.id,
     Job.tenant,
     Job.name,
@@ -68,11 +75,19 @@ _COLUMNS = (
     select(func.coalesce(func.array_agg(aggregate_order_by(JobSet.set_id, JobSet.set_id)), text("'{}'")))
     .where(JobSet.job_id == Job.id, JobSet.made)
     .scalar_subquery(),
+    Job.tags,
+    Job.notes,
+    Job.archived_at,
+    Job.models,
+    Job.scores,
+    Job.usd,
+    Job.unpriced_calls,
 )
+"""Those of a :class:`JobRow`, in its order."""
 
 
 _JOB = (
-    select(*_COLUMNS)
+    select(*COLUMNS)
     .outerjoin(JobResult, JobResult.job_id == Job.id)
     .where(Job.id == bindparam("job"), Job.tenant == bindparam("owner"))
 )
@@ -88,13 +103,13 @@ async def get_job(connection: AsyncConnection, tenant: str, job_id: str) -> JobR
     """A tenant's job, if there is one of that id."""
     rows = await connection.execute(_JOB, {"job": job_id, "owner": tenant})
     row = rows.first()
-    return None if row is None else _job_row(row)
+    return None if row is None else job_row(row)
 
 
 async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow | None:
     """The same, from a single question to the database."""
     rows = await ask(engine, _JOB_QUESTION, {"job": job_id, "owner": tenant})
-    return _job_row(rows[0]) if rows else None
+    return job_row(rows[0]) if rows else None
 
 
 async def get_spec(connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, Any] | None:
@@ -117,52 +132,14 @@ async def get_spec_and_trace(
 async def get_job_of_any_tenant(connection: AsyncConnection, job_id: str) -> JobRow | None:
     """A job, whosever it is: for workers only."""
     rows = await connection.execute(
-        select(*_COLUMNS).outerjoin(JobResult, JobResult.job_id == Job.id).where(Job.id == job_id)
+        select(*COLUMNS).outerjoin(JobResult, JobResult.job_id == Job.id).where(Job.id == job_id)
     )
     row = rows.first()
-    return None if row is None else _job_row(row)
+    return None if row is None else job_row(row)
 
 
-async def list_jobs(
-    connection: AsyncConnection,
-    tenant: str,
-    *,
-    limit: int,
-    after: tuple[datetime, str] | None,
-    status: JobStatus | None,
-    metadata: Mapping[str, str],
-    name: str | None = None,
-) -> list[JobRow]:
-    """A tenant's jobs, newest first.
-
-    Args:
-        connection: Where to look.
-        tenant: Whose.
-        limit: At most so many.
-        after: (created_at, id) of the last job of the page before.
-        status: Only these.
-        metadata: Only those that carry all of these.
-        name: Only those whose names contain this, in small letters or capitals.
-    """
-    query = (
-        select(*_COLUMNS)
-        .outerjoin(JobResult, JobResult.job_id == Job.id)
-        .where(Job.tenant == tenant)
-        .order_by(Job.created_at.desc(), Job.id.desc())
-        .limit(limit)
-    )
-    if after is not None:
-        query = query.where(tuple_(Job.created_at, Job.id) < after)
-    if status is not None:
-        query = query.where(Job.status == status.value)
-    if metadata:
-        query = query.where(Job.metadata_.contains(dict(metadata)))
-    if name is not None:
-        query = query.where(Job.name.icontains(name, autoescape=True))
-    return [_job_row(row) for row in await connection.execute(query)]
-
-
-def _job_row(row: Any) -> JobRow:
+def job_row(row: Any) -> JobRow:
+    """A row of :data:`COLUMNS`."""
     values = tuple(row)
     return JobRow(values[0], values[1], values[2], JobStatus(values[3]), *values[4:])
 
@@ -269,7 +246,38 @@ async def stored_result(connection: AsyncConnection, tenant: str, job_id: str) -
 async def forget_result(connection: AsyncConnection, job_id: str) -> None:
     """Drops the results of a job that is taken up again, and forgets how often they could not be made."""
     await connection.execute(delete(JobResult).where(JobResult.job_id == job_id))
-    await connection.execute(update(Job).where(Job.id == job_id).values(finalize_failures=0))
+    await connection.execute(
+        update(Job).where(Job.id == job_id).values(finalize_failures=0, scores=null(), score=None, usd=None)
+    )
+
+
+async def change_job(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    changes: Mapping[str, Any],
+    *,
+    archived: bool | None,
+) -> bool:
+    """Changes what people keep of a tenant's job.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        job_id: Which job.
+        changes: New values of its columns.
+        archived: Whether it shall be archived; as it is where ``None``.
+
+    Returns:
+        Whether there is one of that id.
+    """
+    values = dict(changes) or {"id": Job.id}
+    if archived is not None:
+        values["archived_at"] = (
+            func.coalesce(Job.archived_at, text("clock_timestamp()")) if archived else None
+        )
+    statement = update(Job).where(Job.id == job_id, Job.tenant == tenant).values(values)
+    return (await connection.execute(statement.returning(Job.id))).first() is not None
 
 
 async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:

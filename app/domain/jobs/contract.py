@@ -10,6 +10,7 @@ from app.domain.jobs.priority import Priority
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.contract import SampledRole, SentParameters
 from app.domain.providers.usage import Amount, Cost, FailedCalls, JobUsage, ReuseAnswer
+from app.domain.results.model_scores import ModelScore
 
 
 class StageProgress(Answer):
@@ -68,6 +69,15 @@ class Job(Answer):
     finished_at: datetime | None
     spec: dict[str, Any] = Field(description="The submitted body, without existing texts.")
     metadata: dict[str, str]
+    tags: list[str] = Field(description="Like the name and the notes, they can be changed at any time.")
+    notes: str | None
+    archived_at: datetime | None = Field(
+        description="When it was archived. Archived jobs are only listed on request."
+    )
+    models: list[str] = Field(description="Labels of the models under test.")
+    scores: list[ModelScore] = Field(
+        description="The models' main scores, best first, once the job has ended."
+    )
     priority: Priority
     error: JobError | None = Field(description="What stopped it.")
     links: dict[str, str] = Field(
@@ -154,8 +164,14 @@ class JobDetail(Job):
     batches: BatchProgress | None = Field(description="`null` for a job without batches.")
 
 
-class JobList(Page[Job]):
-    """A page of jobs, newest first."""
+class ListedJob(Job):
+    """A job of a list."""
+
+    cost: Cost
+
+
+class JobList(Page[ListedJob]):
+    """A page of jobs."""
 
 
 class PlanStage(Answer):

@@ -12,7 +12,7 @@ from pydantic import (
 )
 from pydantic.config import JsonDict
 
-from app.domain.contract import Body, Identifier, Line, Prose, Text, check_storable, in_parts
+from app.domain.contract import Body, ChangeBody, Identifier, Line, Prose, Text, check_storable, in_parts
 from app.domain.jobs.budget import Budget
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
@@ -307,17 +307,35 @@ class ReuseIn(Body):
     )
 
 
-class JobChangeIn(Body):
-    """Changes to a job."""
+def _tag(text: str) -> str:
+    if not text.strip() or "," in text or not text.isprintable():
+        raise ValueError("must not be empty or contain commas or line breaks")
+    return text.strip()
+
+
+JobTag = Annotated[Text, Field(max_length=50), AfterValidator(_tag)]
+
+
+class JobChangeIn(ChangeBody):
+    """Changes to a job; its configuration and results stay as they are."""
 
     model_config = ConfigDict(
-        extra="forbid", strict=True, json_schema_extra={"examples": [{"budget": {"usd": 40}}]}
+        json_schema_extra={"examples": [{"name": "pilot", "tags": ["pilot", "paper"], "archived": False}]}
     )
 
     budget: BudgetIn = Field(
+        default_factory=BudgetIn.model_construct,
         description="New limits, of the kinds that the job was submitted with; omitted limits stay as they "
-        "are."
+        "are.",
     )
+    name: Line | None = None
+    tags: Annotated[list[JobTag], AfterValidator(lambda tags: list(dict.fromkeys(tags)))] = Field(
+        default_factory=list,
+        max_length=20,
+        description="All tags, at most 50 characters each; they replace the present ones.",
+    )
+    notes: Annotated[Text, Field(max_length=5000)] | None = None
+    archived: bool = Field(False, description="Archived jobs are only listed on request.")
 
 
 class CloneIn(Body):

@@ -15,6 +15,7 @@ from app.db.keys import tenant_limits
 from app.db.keys.tenant_limits import LimitsRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NO_LIMITS, UNITS, Budget
+from app.domain.jobs.request import JobChangeIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, RESUMABLE, RETRIABLE, JobStatus
 from app.domain.keys.allowed_models import is_allowed
@@ -227,6 +228,19 @@ async def change_budget(deps: ControlDependencies, tenant: str, job_id: str, bud
         ]
         if unknown:
             raise InvalidJobError(unknown)
+
+
+async def change_job(deps: ControlDependencies, tenant: str, job_id: str, change: JobChangeIn) -> None:
+    """Changes what people keep of a job: its name, tags and notes, and whether it is archived.
+
+    Raises:
+        NotFoundError: If the tenant has no such job.
+    """
+    changes = change.model_dump(exclude_unset=True, include={"name", "tags", "notes"})
+    archived = change.archived if "archived" in change.model_fields_set else None
+    async with deps.engine.begin() as connection:
+        if not await jobs.change_job(connection, tenant, job_id, changes, archived=archived):
+            raise NotFoundError(f"job {job_id} not found")
 
 
 async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> None:

@@ -501,6 +501,8 @@ async def _insert(
             "expected_verdicts": prepared.expected_verdicts,
             "priority": wanted.priority if isinstance(wanted, JobIn) else Priority.NORMAL.value,
             "traceparent": traceparent(),
+            "models": list(dict.fromkeys(spec.models[cell.model].label for cell in resolution.cells)),
+            "tasks": list(dict.fromkeys(cell.task.id for cell in resolution.cells)),
         },
         [
             NewCell(cell.ordinal, spec.models[cell.model].label, cell.persona.id, cell.task.id)

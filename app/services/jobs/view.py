@@ -90,7 +90,7 @@ async def view_job(
     answering = {} if Stage.PERSONAS in found.steps else _progress(job, found.total, found.leased)
     budget, reuse, batched = await _what_few_have(engine, job)
     return JobDetail(
-        **_shown(job),
+        **shown(job),
         progress=_preparation(job, found.steps) | answering,
         usage=usage_of(found.usage),
         cost=cost_of(found.usage),
@@ -137,11 +137,11 @@ async def _what_few_have(
 
 
 def show_job(job: JobRow) -> Job:
-    """A job without its progress, as lists show it."""
-    return Job(**_shown(job))
+    """A job without its progress."""
+    return Job(**shown(job))
 
 
-def _shown(job: JobRow) -> dict[str, Any]:
+def shown(job: JobRow) -> dict[str, Any]:
     """What lists show of a job, too."""
     return {
         "id": job.id,
@@ -155,6 +155,11 @@ def _shown(job: JobRow) -> dict[str, Any]:
         "finished_at": job.finished_at,
         "spec": job.request,
         "metadata": job.metadata,
+        "tags": job.tags,
+        "notes": job.notes,
+        "archived_at": job.archived_at,
+        "models": job.models or (),
+        "scores": job.scores or () if job.status.is_terminal else (),
         "priority": job.priority,
         "error": job.error,
         "links": {

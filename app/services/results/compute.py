@@ -45,6 +45,7 @@ from app.domain.results.control import ControlArm
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
 from app.domain.results.grouping_check import CheckedSentence, CheckedSentences, JudgingCheck
+from app.domain.results.model_scores import ModelScore, model_scores
 from app.domain.results.order_check import Reading, Readings
 from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
@@ -243,11 +244,13 @@ class Computed(NamedTuple):
         completeness: Whether anything is missing.
         called: Whether every planned response and verdict is there and none has failed.
         document: The results as JSON text.
+        scores: Its models' main figures.
     """
 
     completeness: Completeness
     called: bool
     document: str
+    scores: list[ModelScore]
 
 
 async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext) -> Computed:
@@ -303,7 +306,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             reused_snapshots=rows.reused_snapshots,
         ),
     )
-    return Computed(completeness, called, results.document())
+    return Computed(completeness, called, results.document(), model_scores(results))
 
 
 def in_words(context: JobContext) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from app.domain.jobs.status import ACTIVE
 from app.ports import Queue
 from app.services.batches.shards import form_batches
 from app.services.execution.stopping import MAX_SHARD_FAILURES
+from app.services.jobs.listing import fill_in
 
 log = structlog.get_logger(__name__)
 
@@ -58,6 +59,7 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         files = await batch_files.due(connection)
         unfinished = await jobs.any_unfinished(connection)
     await queue.announce_files(files)
+    await fill_in(engine)
     if not unfinished:  # all that an idle service is asked
         return Swept(0, 0)
     waiting = await queue.length()

@@ -384,6 +384,20 @@ class TestControl:
         service.on("DELETE /v1/jobs/job_1", Answer(b"", 204))
         assert assay(service, "delete", "job_1").stdout == "job_1 deleted\n"
 
+    def test_what_people_keep_of_a_job_is_changed(self, service: StubService) -> None:
+        kept = {"name": "pilot", "tags": ["old", "paper"], "notes": None, "archived_at": None}
+        service.on("GET /v1/jobs/job_1", Answer(job() | kept))
+        service.on("PATCH /v1/jobs/job_1", Answer(job() | kept | {"archived_at": "2026-11-22T09:00:00Z"}))
+        arguments = ("--tag", "paper", "--tag", "new", "--untag", "old", "--notes", "", "--archive")
+        result = assay(service, "edit", "job_1", *arguments)
+        assert (result.exit_code, result.stdout) == (0, "job_1  pilot  #old  #paper  archived\n")
+        assert service.asked[-1].body == {"notes": None, "archived": True, "tags": ["paper", "new"]}
+        assert assay(service, "edit", "job_1", "--name", "").exit_code == 0
+        assert service.asked[-1].body == {"name": None}
+
+    def test_to_change_nothing_is_wrong_usage(self, service: StubService) -> None:
+        assert assay(service, "edit", "job_1").exit_code == 3
+
     def test_a_budget_is_changed_by_the_limits_that_are_given(self, service: StubService) -> None:
         limit = {"limit": 40.0, "spent": 25.0, "reserved": 0.5, "remaining": 14.5}
         service.on("PATCH /v1/jobs/job_1", Answer(job("paused") | {"budget": {"usd": limit}}))

@@ -1,0 +1,97 @@
+"""Lists of jobs with what came out and what it cost, and the columns by which they are ordered."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.health import is_away
+from app.db.jobs import jobs, listing
+from app.db.jobs.jobs import JobRow
+from app.db.jobs.listing import Key, Taken
+from app.domain.jobs.contract import ListedJob
+from app.domain.jobs.listing import JobFilter, JobSort
+from app.domain.providers.usage import Cost
+from app.domain.results.contract import Results
+from app.domain.results.model_scores import ModelScore, model_scores
+from app.services.jobs.view import shown
+
+log = structlog.get_logger(__name__)
+
+FILLED_AT_ONCE = 50
+"""Jobs whose columns a sweep fills in, at most; the others wait for the next."""
+
+
+class Entry(NamedTuple):
+    """A job of a list, with what it is ordered by there."""
+
+    job: ListedJob
+    key: Key
+
+
+async def list_jobs(
+    engine: AsyncEngine,
+    tenant: str,
+    wanted: JobFilter,
+    *,
+    limit: int,
+    sort: JobSort = "-created",
+    after: tuple[Key, str] | None = None,
+) -> list[Entry]:
+    """A tenant's jobs; see :func:`app.db.jobs.listing.list_jobs`. What running ones cost is that of now."""
+    async with engine.connect() as connection:
+        found = await listing.list_jobs(connection, tenant, wanted, limit=limit, sort=sort, after=after)
+        going = [each.job.id for each in found if not _is_listed(each.job)]
+        taken = await listing.taken(connection, tenant, going) if going else {}
+    return [Entry(_show(each.job, taken), each.key) for each in found]
+
+
+def _is_listed(job: JobRow) -> bool:
+    """Whether what the job cost is kept with it."""
+    return job.status.is_terminal and job.scores is not None
+
+
+def _show(job: JobRow, taken: dict[str, Taken]) -> ListedJob:
+    kept = Taken(job.usd, job.unpriced_calls or 0)
+    usd, unpriced = kept if _is_listed(job) else taken.get(job.id, Taken(0, 0))
+    return ListedJob(**shown(job), cost=Cost(usd=usd, unpriced_calls=unpriced))
+
+
+async def note_scores(
+    connection: AsyncConnection, tenant: str, job_id: str, scores: Sequence[ModelScore]
+) -> None:
+    """Keeps what a job that has ended, or is about to, is listed by."""
+    await listing.note_figures(connection, tenant, job_id, [score.model_dump() for score in scores])
+
+
+async def fill_in(engine: AsyncEngine) -> None:
+    """Fills in the columns by which jobs of earlier releases are listed, and those that ended without results.
+
+    Raises:
+        Exception: If the database is away.
+    """
+    for _ in range(FILLED_AT_ONCE):
+        async with engine.begin() as connection:
+            found = await listing.lock_unlisted(connection)
+            if found is None:
+                return
+            tenant, job_id, status = found
+            await listing.note_parts(connection, tenant, job_id)
+            if status.is_terminal:
+                await note_scores(connection, tenant, job_id, await _scores(connection, tenant, job_id))
+
+
+async def _scores(connection: AsyncConnection, tenant: str, job_id: str) -> list[ModelScore]:
+    """Those of a job's stored results; none where there are no results, or none that can be read."""
+    try:
+        document = await jobs.stored_result(connection, tenant, job_id)
+        if document is None:
+            return []
+        return model_scores(await asyncio.to_thread(Results.read, document))
+    except Exception as error:
+        if is_away(error):
+            raise
+        log.exception("scores not read", job=job_id)
+        return []
