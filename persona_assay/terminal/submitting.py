@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
@@ -20,42 +21,70 @@ if TYPE_CHECKING:
     from persona_assay import AssayClient
 
 FILE = click.argument("file", metavar="FILE")
-WAIT = click.option("--wait", is_flag=True, help="Show progress until the job ends.")
-REPORT = click.option(
-    "--report",
-    type=click.Path(dir_okay=False, path_type=Path),
-    help="Wait, and save the HTML report to this file.",
-)
-CONFIRM_CALLS = click.option(
-    "--confirm-calls",
-    type=click.IntRange(min=1),
-    help="Confirm that you expect this many calls; large jobs require it (or ask).",
-)
-CONFIRM_USD = click.option(
-    "--confirm-usd",
-    type=click.FloatRange(min=0),
-    default=1.0,
-    envvar="ASSAY_CONFIRM_USD",
-    show_envvar=True,
-    help="On a terminal, ask before submitting a job that may cost more, in US dollars.",
-)
-YES = click.option("--yes", "-y", is_flag=True, help="Submit without asking, whatever its size and price.")
 Metric = Literal["acc_atom", "acc", "ic_atom", "mean"]
 
 
 @dataclass(frozen=True, slots=True)
-class Consent:
-    """What may be submitted without asking.
+class Sending:
+    """How a job is submitted, and what follows.
 
     Attributes:
-        calls: Calls of a large job.
-        usd: Highest price.
-        to_all: Whether nothing is asked.
+        calls: Calls of a large job that may be submitted without asking.
+        usd: Highest price of a job that may be.
+        asks_nothing: Whether any may be.
+        wait: Whether it is followed until it ends.
+        report: Where its report is saved, if it is.
+        as_json: Whether the service's JSON is printed.
     """
 
     calls: int | None
     usd: float
-    to_all: bool
+    asks_nothing: bool
+    wait: bool
+    report: Path | None
+    as_json: bool
+
+
+def sends(command: Callable[..., None]) -> Callable[..., None]:
+    """Gives a command the options of submitting a job, as ``sending``."""
+
+    @click.option("--wait", is_flag=True, help="Show progress until the job ends.")
+    @click.option(
+        "--report",
+        type=click.Path(dir_okay=False, path_type=Path),
+        help="Wait, and save the HTML report to this file.",
+    )
+    @click.option(
+        "--confirm-calls",
+        type=click.IntRange(min=1),
+        help="Confirm that you expect this many calls; large jobs require it (or ask).",
+    )
+    @click.option(
+        "--confirm-usd",
+        type=click.FloatRange(min=0),
+        default=1.0,
+        envvar="ASSAY_CONFIRM_USD",
+        show_envvar=True,
+        help="On a terminal, ask before submitting a job that may cost more, in US dollars.",
+    )
+    @click.option("--yes", "-y", is_flag=True, help="Submit without asking, whatever its size and price.")
+    @URL
+    @AS_JSON
+    @wraps(command)
+    def with_options(
+        *args: Any,
+        confirm_calls: int | None,
+        confirm_usd: float,
+        yes: bool,
+        wait: bool,
+        report: Path | None,
+        as_json: bool,
+        **others: Any,
+    ) -> None:
+        wait = wait or report is not None
+        command(*args, sending=Sending(confirm_calls, confirm_usd, yes, wait, report, as_json), **others)
+
+    return with_options
 
 
 @click.command()
@@ -117,36 +146,19 @@ def plan(
 
 @click.command()
 @FILE
-@WAIT
-@REPORT
-@CONFIRM_CALLS
-@CONFIRM_USD
-@YES
-@URL
-@AS_JSON
-def submit(
-    file: str,
-    confirm_calls: int | None,
-    confirm_usd: float,
-    url: str,
-    *,
-    yes: bool,
-    wait: bool,
-    report: Path | None,
-    as_json: bool,
-) -> None:
+@sends
+def submit(file: str, url: str, sending: Sending) -> None:
     """Submit a job and print its ID.
 
-    FILE is the job as YAML or JSON; - reads standard input. On a terminal, its calls and price are shown first. With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
+    FILE is the job as YAML or JSON; - reads standard input. Its calls and price are shown first. With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
     """
     with told_errors(), client_of(url) as client:
         from persona_assay.terminal.job_file import read_job_file  # noqa: PLC0415
 
         described = read_job_file(file, sys.stdin)
         with described.places():
-            consent = Consent(confirm_calls, confirm_usd, to_all=yes)
-            job = _submitted(client, described.job, consent, client.submit)
-        _told(client, job, wait=wait, report=report, as_json=as_json)
+            job = _submitted(client, described.job, sending, client.submit)
+        _told(client, job, sending)
 
 
 @click.command()
@@ -158,28 +170,11 @@ def submit(
     metavar="FIELD=VALUE",
     help="A field of the job with its new value, as YAML; =null omits the field. Repeatable.",
 )
-@WAIT
-@REPORT
-@CONFIRM_CALLS
-@CONFIRM_USD
-@YES
-@URL
-@AS_JSON
-def clone(
-    job_id: str,
-    fields: tuple[str, ...],
-    confirm_calls: int | None,
-    confirm_usd: float,
-    url: str,
-    *,
-    yes: bool,
-    wait: bool,
-    report: Path | None,
-    as_json: bool,
-) -> None:
-    """Run a job again, with changes, and print the new job's ID.
+@sends
+def clone(job_id: str, fields: tuple[str, ...], url: str, sending: Sending) -> None:
+    """Run a job again with changes, and print the new job's ID.
 
-    Such as `assay clone JOB --set iterations=10 --set 'models=[openai/gpt-5.6]'`; prices and exit statuses as of `assay submit`.
+    Example: `assay clone JOB --set iterations=10 --set 'models=[openai/gpt-5.6]'`. Price and exit status are as for `assay submit`.
     """
     with told_errors(), client_of(url) as client:
         from persona_assay.terminal.job_file import changed_fields  # noqa: PLC0415
@@ -193,45 +188,45 @@ def clone(
                 changes["confirm_calls"] = confirmed["confirm_calls"]
             return client.clone(job_id, changes)
 
-        job = _submitted(client, wanted, Consent(confirm_calls, confirm_usd, to_all=yes), send)
-        _told(client, job, wait=wait, report=report, as_json=as_json)
+        job = _submitted(client, wanted, sending, send)
+        _told(client, job, sending)
 
 
-def _told(client: "AssayClient", job: JobDetail, *, wait: bool, report: Path | None, as_json: bool) -> None:
+def _told(client: "AssayClient", job: JobDetail, sending: Sending) -> None:
     """Print a new job's ID, and follow it and save its report as far as that is wanted."""
-    if not as_json:
+    if not sending.as_json:
         click.echo(job["id"])
-    wait = wait or report is not None
-    last = wait_for(client, job, as_json=as_json) if wait else job
-    if report is not None:
-        say(f"HTML report: {report} ({save_report(client, job['id'], report):,} bytes)")
-    if as_json:
+    last = wait_for(client, job, as_json=sending.as_json) if sending.wait else job
+    if sending.report is not None:
+        length = save_report(client, job["id"], sending.report)
+        say(f"HTML report: {sending.report} ({length:,} bytes)")
+    if sending.as_json:
         print_json(last)
-    if wait:
+    if sending.wait:
         exit_by(last)
     elif sys.stderr.isatty():
         say(f"Watch its progress: assay watch {job['id']}")
 
 
 def _submitted(
-    client: "AssayClient", job: JobIn, consent: Consent, send: Callable[[JobIn], JobDetail]
+    client: "AssayClient", job: JobIn, sending: Sending, send: Callable[[JobIn], JobDetail]
 ) -> JobDetail:
-    """Submit a job; on a terminal, show its price first, and ask if it is large or may cost more than the limit."""
-    if consent.calls is not None:
-        job = {**job, "confirm_calls": consent.calls}
-    if not (consent.to_all or sys.stdin.isatty()):
-        return send(job)
+    """Submit a job; show its price first and, on a terminal, ask if it is large or may cost more than the limit."""
+    if sending.calls is not None:
+        job = {**job, "confirm_calls": sending.calls}
     planned = client.plan(job)
     from persona_assay.terminal.listings import cost_words  # noqa: PLC0415
 
     about = "about " if planned["estimated"] else ""
     say(f"{about}{counted(planned['calls'], 'call')}, cost: {cost_words(planned)}".capitalize())
+    if not (sending.asks_nothing or sys.stdin.isatty()):
+        return send(job)  # which the service refuses if it is large
     needed = None if "confirm_calls" in job else planned.get("confirm_calls")
     doubts = [] if needed is None else ["is large"]
-    doubts += _price_doubts(job, planned, consent.usd)
+    doubts += _price_doubts(job, planned, sending.usd)
     if (
         doubts
-        and not consent.to_all
+        and not sending.asks_nothing
         and not click.confirm(f"The job {' and '.join(doubts)}. Submit it?", err=True)
     ):
         raise CommandError("not submitted")
