@@ -17,6 +17,7 @@ from persona_assay.types import (
     ComparisonOfModels,
     ConnectionList,
     DetectIn,
+    Environments,
     Gate,
     HumanStudy,
     JobCalibration,
@@ -206,6 +207,11 @@ def distances(
 def results_by_instruction(job_id: str) -> Call[ByInstruction]:
     """A job's results for each wording of the persona instruction."""
     return Call("GET", f"{JOB}/instructions", read_json, {"job_id": job_id})
+
+
+def environments(job_id: str) -> Call[Environments]:
+    """The environments in which PersonaGym's questions are set."""
+    return Call("GET", f"{JOB}/environments", read_json, {"job_id": job_id})
 
 
 def responses(

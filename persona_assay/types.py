@@ -1403,6 +1403,37 @@ class Diversity(TypedDict):
     mean_wording: float
 
 
+class EnvironmentUse(TypedDict):
+    """How often an environment was chosen."""
+
+    environment: str
+    """Untrusted text."""
+    personas: int
+    """Personas placed in it."""
+
+
+class EnvironmentsOfPersona(TypedDict):
+    """The environments of one persona."""
+
+    persona: str
+    environments: list[str]
+    """Untrusted texts."""
+    given: bool
+    """Whether they came with the job; else the reasoner chose them."""
+
+
+class Environments(TypedDict):
+    """The environments of a job's personas."""
+
+    job: str
+    pool: int
+    """Environments that the reasoner could choose from."""
+    personas: list[EnvironmentsOfPersona]
+    """Those that have any."""
+    environments: list[EnvironmentUse]
+    """The most chosen first."""
+
+
 class FailedCalls(TypedDict):
     """Calls of one stage and model that failed in the same way."""
 

@@ -15,6 +15,7 @@ from markupsafe import Markup
 
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.labels.human_agreement import HumanStudy
+from app.domain.personagym.environments import Environments
 from app.domain.results.baselines import Baselines
 from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
@@ -86,6 +87,7 @@ class Material:
         by_instruction: The results by persona instruction.
         accuracy: ACC against ACC_atom of its cells and of published ones.
         lengths: How long its responses and published ones are.
+        environments: Those of its personas.
     """
 
     results: str
@@ -98,6 +100,7 @@ class Material:
     by_instruction: ByInstruction | None = None
     accuracy: Sequence[Scatter] = ()
     lengths: LengthTable | None = None
+    environments: Environments | None = None
 
 
 async def html_report(
@@ -109,6 +112,7 @@ async def html_report(
     error: Json | None = None,
     study: HumanStudy | None = None,
     by_instruction: ByInstruction | None = None,
+    environments: Environments | None = None,
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -121,6 +125,7 @@ async def html_report(
         error: See :class:`Material`.
         study: See :class:`Material`.
         by_instruction: See :class:`Material`.
+        environments: See :class:`Material`.
 
     Returns:
         The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
@@ -145,6 +150,7 @@ async def html_report(
         by_instruction,
         accuracy,
         length_table(found, baselines),
+        environments,
     )
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
@@ -202,6 +208,7 @@ def _page(results: Results, material: Material) -> bytes:
         coefficients=coefficients(results),
         by_instruction=material.by_instruction,
         lengths=material.lengths,
+        environments=material.environments,
         instruction_tables=instruction_tables(material.by_instruction, [row.model for row in models]),
         worst=worst_sentence(results, level_bounds),
         shown_ids={card.id for card in cards},
@@ -269,6 +276,9 @@ def _figures(
             for n, label in enumerate(labels[:CELL_PLOTS], 1)
         ),
         plots.accuracy_plot(material.accuracy),
+        plots.refusals_plot(results),
+        plots.environments_plot(material.environments),
+        plots.persona_words_plot(results),
         plots.runs_plot(run_matrices(varying, material.distances), words),
     ]
     # Our own drawing; what it contains of others' texts is escaped in it.

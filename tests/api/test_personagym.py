@@ -95,6 +95,27 @@ def job(stack: Service) -> Json:
     return stack.wait(submitted["id"], "completed")
 
 
+class TestEnvironments:
+    def test_chosen_and_given_ones_are_told_by_persona_and_drawn(self, stack: Service) -> None:
+        people = [{"id": "nun", "description": "a homely nun"}, {"id": "vet", "description": "a rich vet"}]
+        given = {"vet": ["Bank Branch", "Dog Park"]}
+        submitted = stack.submit(gym_body(personas=people, environments=given))
+        job = stack.wait(submitted["id"], "completed")
+        found = stack.get(f"/v1/jobs/{job['id']}/environments").json()
+        nun, vet = found["personas"]
+        assert vet == {"persona": "vet", "environments": given["vet"], "given": True}
+        assert (nun["persona"], nun["given"]) == ("nun", False)
+        assert nun["environments"]
+        counted = {each["environment"]: each["personas"] for each in found["environments"]}
+        assert sum(counted.values()) == len(nun["environments"]) + 2
+        assert counted["Bank Branch"] == 1 + ("Bank Branch" in nun["environments"])
+        drawn = stack.get(f"/v1/jobs/{job['id']}/figures/environments.svg")
+        assert drawn.status_code == 200
+        assert "Dog Park" in drawn.text
+        page = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"}).text
+        assert "Environments and personas" in page
+
+
 class TestFinishedJob:
     def test_given_questions_count_as_prepared_and_are_not_shown_with_every_poll(self, job: Json) -> None:
         assert "questions" not in job["spec"]
@@ -147,6 +168,11 @@ class TestFinishedJob:
         answer = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"})
         assert answer.status_code == 200
         assert "<html" in answer.text
+
+    def test_given_questions_need_no_environment(self, stack: Service, job: Json) -> None:
+        found = stack.get(f"/v1/jobs/{job['id']}/environments").json()
+        assert (found["personas"], found["environments"], found["pool"]) == ([], [], 150)
+        assert stack.get(f"/v1/jobs/{job['id']}/figures/environments.svg").status_code == 404
 
     def test_the_question_set_is_named_and_can_be_read(self, stack: Service, job: Json) -> None:
         manifest = stack.get(f"/v1/jobs/{job['id']}/results").json()["manifest"]

@@ -34,6 +34,7 @@ from app.domain.jobs.request import CloneIn, JobChangeIn, JobIn, PlanIn
 from app.domain.judging.judge_call import JudgeCalls
 from app.domain.judging.judged_response import ResponseList
 from app.domain.keys.api_key import Scope
+from app.domain.personagym.environments import Environments
 from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.contract import Results, RunDistances
 from app.services.jobs.clone import changed_body
@@ -53,6 +54,7 @@ from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job, view_job
 from app.services.results.by_instruction import read_by_instruction
+from app.services.results.environments import read_environments
 from app.services.results.gate import gate_of
 from app.services.results.judge_calls import read_judge_calls
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
@@ -350,6 +352,21 @@ async def instructions(job_id: JobId, services: ServicesDep, tenant: TenantDep) 
     context = await services.contexts.get(tenant, job_id)
     found = await read_by_instruction(services.engine, job, context)
     return Response(found.model_dump_json(exclude_unset=True), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/environments",
+    operation_id="getEnvironments",
+    responses=answers_with(Environments) | NOT_FOUND,
+    summary="Read the personas' environments",
+)
+@needs(Scope.READ)
+async def environments(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """The environments in which PersonaGym's questions are set, by persona and counted; works while the job runs."""
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    found = await read_environments(services.engine, job, context)
+    return Response(found.model_dump_json(), media_type="application/json")
 
 
 @router.get(

@@ -87,6 +87,13 @@ async def questions_of_job(
     return {(row.persona, row.task): StoredStep(*row) for row in rows}
 
 
+async def environments_of_job(connection: AsyncConnection, tenant: str, job_id: str) -> list[StoredStep]:
+    """The environments that there are, persona by persona."""
+    where = " AND kind = 'environments' AND status = 'ready'"
+    rows = await connection.execute(text(_LAST + where + _OF_EACH_STEP), {"job": job_id, "tenant": tenant})
+    return [StoredStep(*row) for row in rows]
+
+
 async def has_given_questions(connection: AsyncConnection, tenant: str, job_id: str) -> bool:
     """Whether questions were given with a job, by itself or from a set."""
     given = text(

@@ -1,6 +1,7 @@
 """Keeps generated personas distinct (PersonaGym paper, section 4.1: beyond 200, generated personas overlap)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -67,6 +68,15 @@ def _traces(description: str) -> _Traces:
     """What remains of a description without its numbers, so that another age makes no other person."""
     plain = normalised(_DIGITS.sub(" ", description))
     return _Traces(frozenset(plain.split()) - _WITHOUT_CONTENT, shingles(plain))
+
+
+def shared_words(descriptions: Iterable[str]) -> list[tuple[str, int]]:
+    """The content words that several descriptions have, and in how many each is, the most frequent first (Figures 3 and 6)."""
+    counts = Counter(word for each in descriptions for word in _traces(each).words)
+    return sorted(
+        ((word, count) for word, count in counts.items() if count > 1),
+        key=lambda found: (-found[1], found[0]),
+    )
 
 
 def likeness(candidate: str, accepted: Iterable[str]) -> Likeness | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from app.domain.personagym.environments import Environments
 from app.domain.results.baselines import Baselines
 from app.domain.results.contract import Results
 from app.reports.figures import plots
@@ -28,6 +29,7 @@ def figure_file(
     model: str,
     distances: Sequence[Json],
     baselines: Baselines,
+    environments: Environments | None = None,
     file_format: str,
     theme: str | None,
 ) -> bytes | None:
@@ -39,10 +41,15 @@ def figure_file(
         model: Whose figure, for those of one model.
         distances: Those of :func:`~app.reports.views.run_matrices.varying_cells`, for ``runs``.
         baselines: All published figures.
+        environments: Those of the job's personas, for ``environments``.
         file_format: ``"svg"`` or ``"png"``.
         theme: ``"light"``, ``"dark"`` or ``None``.
     """
-    plot = _plot(results, name, model, distances, baselines)
+    plot = (
+        plots.environments_plot(environments)
+        if name == "environments"
+        else _plot(results, name, model, distances, baselines)
+    )
     if plot is None:
         return None
     note = NOTE if results.simulated else ""
@@ -72,6 +79,8 @@ def _plot(
         "scores": scores,
         "cells": lambda: plots.cells_plot(cells, level_bounds, model, words),
         "accuracy": lambda: plots.accuracy_plot(scatters(results, baselines)),
+        "refusals": lambda: plots.refusals_plot(results),
+        "persona_words": lambda: plots.persona_words_plot(results),
         "runs": lambda: plots.runs_plot(run_matrices(varying_cells(cells), distances), words),
     }
     return builders[name]()

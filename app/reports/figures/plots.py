@@ -7,9 +7,12 @@ from functools import partial
 
 from app.domain.metrics.definition import Family
 from app.domain.metrics.registry import BY_NAME, names, range_of
-from app.domain.results.contract import CellResult
+from app.domain.personagym.diversity import shared_words
+from app.domain.personagym.environments import Environments
+from app.domain.results.contract import CellResult, Results
 from app.domain.results.control import ControlArm, Gain
 from app.domain.results.personagym_control import ScoreGain
+from app.reports.figures.bars import draw_bars
 from app.reports.figures.grids import draw_heat_map, draw_runs
 from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
@@ -39,6 +42,8 @@ CONTROL_COLUMNS = 5
 _GAINS = (["model"], ["model", "level"])
 GYM_TASKS = 7
 """Tasks beside whose scores there is room for the PersonaScore; the paper has five."""
+BARS, FEWEST_PERSONAS = 30, 5
+"""Bars of counts, and how many personas it takes to have words in common."""
 LINES = 120
 """Bars by level and model: of the paper's twelve models 36."""
 
@@ -215,6 +220,54 @@ def accuracy_plot(panels: Sequence[Scatter]) -> Plot | None:
         said.append(words)
     title = "ACC of whole responses against ACC_atom of their sentences, by cell"
     return Plot("accuracy", title, ". ".join(said), partial(draw_scatters, panels)) if panels else None
+
+
+def refusals_plot(results: Results) -> Plot | None:
+    """How often each model refused to answer as a persona (PersonaGym's Figure 4); ``None`` where none did."""
+    totals = [each for each in results.persona_score_totals if each.refusal_rate.value is not None]
+    if not any(each.responses.refused for each in totals):
+        return None
+    rates = sorted(totals, key=lambda each: -(each.refusal_rate.value or 0.0))[:LINES]
+    points = [Point(_percent(each.refusal_rate.value), _percents(each.refusal_rate.ci95)) for each in rates]
+    rows = [Row(each.model, [point]) for each, point in zip(rates, points, strict=True)]
+    ends = [end for point in points for end in (point.value, *(point.ci95 or ())) if end is not None]
+    most = next(bound for bound in (5, 10, 20, 40, 60, 80, 100) if bound >= max(ends))
+    said = "; ".join(
+        f"{each.model}: {each.responses.refused:,} of {each.refusal_rate.n:,} responses" for each in rates
+    )
+    title = "Refusals to answer as the persona"
+    return _intervals("refusals", title, said, [Column("Refused, % of responses", 0, most)], rows)
+
+
+def _percent(share: float | None) -> float | None:
+    return None if share is None else 100 * share
+
+
+def _percents(ends: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if ends is None else (100 * ends[0], 100 * ends[1])
+
+
+def environments_plot(found: Environments | None) -> Plot | None:
+    """In which environments the most personas are placed (PersonaGym's Figure 5); ``None`` where in none."""
+    if found is None or not found.used:
+        return None
+    return _counts("environments", "Environments of the personas", "environments", found.used)
+
+
+def persona_words_plot(results: Results) -> Plot | None:
+    """What personas have in common (PersonaGym's Figure 6); ``None`` where there are few, or none of PersonaGym's."""
+    if not results.graded or len(results.personas) < FEWEST_PERSONAS:
+        return None
+    words = shared_words(each.description for each in results.personas)
+    return _counts("persona_words", "Words of the personas’ descriptions", "shared words", words)
+
+
+def _counts(name: str, title: str, things: str, counts: Sequence[tuple[str, int]]) -> Plot | None:
+    shown = counts[:BARS]
+    if len(shown) < len(counts):
+        title += f": the first {len(shown)} of {len(counts):,} {things}"
+    said = "; ".join(f"{thing} {count:,}" for thing, count in shown)
+    return Plot(name, title, said, partial(draw_bars, shown)) if shown else None
 
 
 def _intervals(

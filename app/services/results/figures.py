@@ -10,10 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.personagym.environments import Environments
 from app.domain.results.contract import Results
 from app.services.errors import BusyError, NotFoundError
 from app.services.job_context import JobContext
 from app.services.results.baselines import BaselineFilter, baselines
+from app.services.results.environments import read_environments
 from app.services.results.run_distances import read_varying_cells
 from app.services.results.single_option import only
 
@@ -27,6 +29,9 @@ FigureName = Literal[
     "scores",
     "cells",
     "accuracy",
+    "refusals",
+    "environments",
+    "persona_words",
     "runs",
 ]
 FigureFormat = Literal["svg", "png"]
@@ -118,13 +123,22 @@ async def draw_figure(
     distances = []
     if wanted.name == "runs":
         distances = await read_varying_cells(engine, job, context, found.cells)
-    drawn = await desk.draw(lambda: _draw(found, wanted, model, distances))
+    environments = None
+    if wanted.name == "environments":
+        environments = await read_environments(engine, job, context)
+    drawn = await desk.draw(lambda: _draw(found, wanted, model, distances, environments))
     if drawn is None:
         raise NotFoundError(f"job {job.id} has no data for the figure {wanted.name}")
     return drawn
 
 
-def _draw(results: Results, wanted: FigureRequest, model: str, distances: Sequence[Json]) -> bytes | None:
+def _draw(
+    results: Results,
+    wanted: FigureRequest,
+    model: str,
+    distances: Sequence[Json],
+    environments: Environments | None,
+) -> bytes | None:
     # Imported where it is used, which is on a thread: matplotlib takes a second.
     from app.reports.figures.files import figure_file  # noqa: PLC0415
 
@@ -134,6 +148,7 @@ def _draw(results: Results, wanted: FigureRequest, model: str, distances: Sequen
         model=model,
         distances=distances,
         baselines=baselines(BaselineFilter()),
+        environments=environments,
         file_format=wanted.format,
         theme=wanted.theme,
     )

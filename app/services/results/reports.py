@@ -13,6 +13,7 @@ from app.domain.results.contract import Results
 from app.services.job_context import JobContext
 from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.by_instruction import read_by_instruction
+from app.services.results.environments import read_environments
 from app.services.results.responses import stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
 
@@ -113,7 +114,8 @@ async def _html(
     distances = await read_varying_cells(engine, job, context, found.cells)
     published = await asyncio.to_thread(baselines, BaselineFilter())
     by_instruction = await read_by_instruction(engine, job, context)
+    environments = await read_environments(engine, job, context)
     responses = stream_all(engine, job, context)
     return await html.html_report(
-        results, responses, distances, published, calibrated, job.error, study, by_instruction
+        results, responses, distances, published, calibrated, job.error, study, by_instruction, environments
     )

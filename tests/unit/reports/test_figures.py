@@ -6,8 +6,11 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from app.domain.personagym.environments import EnvironmentsOfPersona, environments_of
 from app.reports.figures.files import NOTE, figure_file
 from app.reports.figures.palette import DARK, LIGHT, ROLES
+from app.reports.figures.plot import svg
+from app.reports.figures.plots import environments_plot
 from app.reports.views.accuracy import scatters
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.gym_sample import graded_response, gym_results_of
@@ -162,6 +165,63 @@ class TestWhatTheyShow:
         among = texts(drawn(results, "published_persona_scores"))
         assert {"Claude 3 Haiku", "simulated/steady"} <= set(among)
         assert "PersonaScore" not in among  # the job has one task of five
+
+
+class TestPersonaGymsFigures:
+    @staticmethod
+    def refusing(*counts: tuple[str, int, int]) -> dict[str, Any]:
+        return gym_results_of(
+            [
+                graded_response(
+                    5, 4, model=model, item=f"Q-{n}", status="refused" if n < refused else "answered"
+                )
+                for model, refused, asked in counts
+                for n in range(asked)
+            ]
+        )
+
+    def test_refusals_stand_model_by_model_the_most_first(self) -> None:
+        results = self.refusing(("keen", 1, 20), ("shy", 9, 20), ("bold", 0, 20))
+        content = drawn(results, "refusals")
+        shown = texts(content)
+        assert [text for text in shown if text in {"keen", "shy", "bold"}] == ["shy", "keen", "bold"]
+        assert {"45.00", "5.00", "0.00"} <= set(shown)
+        assert "shy: 9 of 20 responses; keen: 1 of 20" in (parsed(content).findtext(f"{SVG}desc") or "")
+        assert drawn(self.refusing(("keen", 0, 4)), "refusals") is None
+
+    def test_environments_are_bars_in_proportion_to_their_personas(self) -> None:
+        people = [
+            EnvironmentsOfPersona(persona=f"p{n}", environments=["Bank", *HOSTILE[:n]], given=False)
+            for n in range(len(HOSTILE))
+        ]
+        plot = environments_plot(environments_of("job_1", 150, people))
+        assert plot is not None
+        assert len(HOSTILE) < 30  # all are drawn
+        root = ET.fromstring(svg(plot))
+        (bars,) = [path for path in root.iter(f"{SVG}path") if path.get("fill") == LIGHT["accent"]]
+        x = [float(v) for v in re.findall(r"[ML] (-?[\d.]+) ", bars.get("d", ""))]
+        widths = [x[n + 1] - x[n] for n in range(0, len(x), 4)]
+        counts = [len(HOSTILE), *range(len(HOSTILE) - 1, 0, -1)]
+        assert widths == pytest.approx([widths[0] * count / len(HOSTILE) for count in counts], rel=0.01)
+        assert environments_plot(environments_of("job_1", 150, [])) is None
+        assert environments_plot(None) is None
+
+    def test_of_many_environments_the_most_chosen_are_drawn(self) -> None:
+        names = [f"place {n:03}" for n in range(150)]
+        people = [EnvironmentsOfPersona(persona="p", environments=names, given=True)]
+        plot = environments_plot(environments_of("job_1", 150, people))
+        assert plot is not None
+        assert plot.title.endswith(": the first 30 of 150 environments")
+
+    def test_words_of_personas_need_several_of_personagyms(self, job: Sample) -> None:
+        results = gym_results_of([graded_response(5, 4)])
+        people = [
+            {"id": f"p{n}", "description": f"a {n}-year-old nurse from place{n}", "traits": []}
+            for n in range(5)
+        ]
+        assert {"nurse", "5"} <= set(texts(drawn(results | {"personas": people}, "persona_words")))
+        assert drawn(results | {"personas": people[:4]}, "persona_words") is None
+        assert drawn(job.results, "persona_words") is None
 
 
 @pytest.fixture(scope="module")
