@@ -226,6 +226,8 @@ def responses(
     people_against_judges: bool = False,
     min_gap: float | None = None,
     arm: Literal["persona", "control"] = "persona",
+    q: str | None = None,
+    sort: Literal["score", "-score", "gap", "-gap", "length", "-length"] | None = None,
     after: str | None = None,
     limit: int = 50,
 ) -> Call[ResponseList]:
@@ -242,6 +244,8 @@ def responses(
         people_against_judges: Only those that people scored at least ``min_gap`` points above or below the judges.
         min_gap: For ``people_against_judges``; default: 2.
         arm: ``control`` for those without a persona.
+        q: Only those whose text contains this.
+        sort: The order; with ``-`` from the greatest to the least.
         after: ``next_cursor`` of the previous page.
         limit: How many, up to 500.
     """
@@ -251,7 +255,8 @@ def responses(
         "suspicious": suspicious,
         "people_against_judges": people_against_judges,
     }
-    query = given(model=model, persona=persona, task=task, min_gap=min_gap, after=after, limit=limit)
+    query = given(model=model, persona=persona, task=task, min_gap=min_gap, q=q, sort=sort)
+    query |= given(after=after, limit=limit)
     query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
     query |= {} if arm == "persona" else {"arm": arm}
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)

@@ -4,6 +4,7 @@ import csv
 import html
 import io
 import json
+import re
 from collections import Counter
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -249,6 +250,49 @@ class TestResponses:
         shown = html.unescape(stack.get(page).text)
         assert call["prompt"] in shown
         assert f'dir="auto">{call["raw"]}</pre>' in shown
+
+    def test_texts_are_searched_and_sorted_and_a_cursor_is_of_its_order(
+        self, stack: Service, finished: Json
+    ) -> None:
+        whole = list(stack.walk(self.path(finished), limit=500))
+        word = next(each["text"] for each in whole if each["units"]).split()[-1]
+        found = [each["id"] for each in stack.walk(self.path(finished), q=word.upper(), limit=7)]
+        assert found == [each["id"] for each in whole if word.lower() in (each["text"] or "").lower()]
+        lengths = [len(each["units"]) for each in stack.walk(self.path(finished), sort="-length", limit=30)]
+        assert lengths == sorted((len(each["units"]) for each in whole), reverse=True)
+        plain = stack.get(self.path(finished), params={"limit": 1}).json()["next_cursor"]
+        sorted_ = stack.get(self.path(finished), params={"limit": 1, "sort": "score"}).json()["next_cursor"]
+        for asked, pointer in (
+            ({"sort": "score", "after": plain}, "/query/after"),
+            ({"after": sorted_}, "/query/after"),
+            ({"sort": "score", "after": "W05hTiwwLDAsMF0"}, "/query/after"),  # [NaN,0,0,0]
+            ({"sort": "date"}, "/query/sort"),
+            ({"sort": "score", "arm": "control"}, "/query/sort"),
+            ({"q": "\0"}, "/query/q"),
+            ({"q": "x" * 201}, "/query/q"),
+        ):
+            refused = stack.get(self.path(finished), params=asked)
+            assert (refused.status_code, pointers(refused)) == (422, [pointer]), asked
+
+    def test_the_page_leads_on_and_back_and_keeps_text_and_order(
+        self, stack: Service, finished: Json
+    ) -> None:
+        path = f"/jobs/{finished['id']}/responses"
+
+        def links(address: str) -> tuple[list[str], dict[str, str]]:
+            shown = stack.get(address).text
+            found = re.findall(r'<a rel="(prev|next)" href="([^"]+)"', shown)
+            return re.findall(r'<details id="(resp_[^"]+)"', shown), {
+                name: html.unescape(href) for name, href in found
+            }
+
+        first, to = links(f"{path}?q=i&sort=-length")
+        assert to.keys() == {"next"}
+        second, on = links(to["next"])
+        third, last = links(on["next"])
+        assert len({*first, *second, *third}) == len(first) + len(second) + len(third)
+        assert links(last["prev"])[0] == second
+        assert links(links(last["prev"])[1]["prev"])[0] == first == links(on["prev"])[0]
 
     def test_out_of_character_means_a_score_outside_the_level(self, stack: Service, finished: Json) -> None:
         def strays(response: Json) -> bool:

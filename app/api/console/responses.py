@@ -2,14 +2,15 @@
 
 import asyncio
 from collections.abc import Iterable
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.dependencies import JobId, ResponsePlace, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
+from app.api.jobs.response_lists import SearchedText, read_list
+from app.db.results.sorted_responses import Sort
 from app.domain.instruments.contract import DimensionInWords
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.keys.api_key import Scope
@@ -20,7 +21,7 @@ from app.services.job_context import JobContext
 from app.services.jobs.view import find_job, show_job
 from app.services.labels.annotations import people_scores_of
 from app.services.results.judge_calls import read_judge_calls
-from app.services.results.responses import APART, ResponseFilter, read_page
+from app.services.results.responses import APART, LOOKED_AT, TEXTS_LOOKED_AT, ResponseFilter
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -28,7 +29,20 @@ RESPONSES_A_PAGE = 20
 VERDICTS_A_PAGE = 4_000
 """A page with long responses ends before it has more; a card itself shows no more than a bounded part of one."""
 
+PAGES_BACK = 20
+"""Pages before this one that its address remembers, for the link to the one before."""
+
+SORTS = {
+    "": "as asked",
+    "score": "least in character first",
+    "-score": "most in character first",
+    "-gap": "judges farthest apart first",
+    "length": "shortest first",
+    "-length": "longest first",
+}
+
 Choice = Annotated[str, Query(max_length=300)]
+Cursor = Annotated[str, Query(max_length=200)]
 
 
 @router.get("/jobs/{job_id}/responses")
@@ -45,7 +59,10 @@ async def browse(
     suspicious: bool = False,
     people_against_judges: bool = False,
     min_gap: Annotated[float, Query(gt=0, le=10_000)] = APART,
+    q: SearchedText = None,
+    sort: Sort | Literal[""] = "",
     after: Annotated[str | None, Query(max_length=200)] = None,
+    back: Annotated[list[Cursor], Query(max_length=PAGES_BACK)] = [],  # noqa: B006 - never changed
 ) -> Response:
     """A page of responses; what is chosen of them is in the address. An empty choice is none."""
     job = await find_job(services.engine, tenant, job_id)
@@ -58,17 +75,19 @@ async def browse(
         judges_disagree,
         suspicious,
         min_gap if people_against_judges else None,
+        text=q or None,
     )
-    found, following = await read_page(
-        services.engine,
+    found, following = await read_list(
+        services,
         job,
         context,
         wanted,
-        after=None if after is None else cursors.position(after),
+        sort or None,
+        after=after,
         limit=RESPONSES_A_PAGE,
         most_verdicts=VERDICTS_A_PAGE,
     )
-    query = {"model": model, "persona": persona, "task": task}
+    query = {"q": q, "model": model, "persona": persona, "task": task, "sort": sort}
     marks = ("out_of_character", "judges_disagree", "suspicious")
     query |= {name: "true" for name in marks if getattr(wanted, name)}
     if people_against_judges:
@@ -86,8 +105,12 @@ async def browse(
         people=people,
         wanted=wanted,
         query={name: value for name, value in query.items() if value},
-        following=None if following is None else cursors.encoded(list(following)),
+        following=following and {"after": following, "back": [*back, after or ""][-PAGES_BACK:]},
+        former={"after": back[-1], "back": back[:-1]} if back else None,
         later=after is not None,
+        sorts=SORTS,
+        sort=sort,
+        looked_at=LOOKED_AT if wanted.by_judgement else TEXTS_LOOKED_AT,
     )
 
 

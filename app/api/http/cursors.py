@@ -2,6 +2,7 @@
 
 import base64
 import json
+import math
 from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Annotated, Any, Protocol, TypeVar
@@ -131,7 +132,25 @@ def position(cursor: str) -> tuple[int, int, int]:
     Raises:
         ProblemError: If the cursor names none.
     """
+    return _place(_decoded(cursor))
+
+
+def mark(cursor: str) -> tuple[float, tuple[int, int, int]]:
+    """By what a response is ordered, and its cell, run and item; infinite where it has no such value.
+
+    Raises:
+        ProblemError: If the cursor names none.
+    """
     match _decoded(cursor):
+        case [None, *place]:
+            return math.inf, _place(place)
+        case [int(value) | float(value), *place] if math.isfinite(value):
+            return float(value), _place(place)
+    raise _bad()
+
+
+def _place(found: Any) -> tuple[int, int, int]:
+    match found:
         case [int(cell), int(run), int(item)] if all(
             0 <= n <= _LARGEST and n is not True and n is not False for n in (cell, run, item)
         ):

@@ -27,7 +27,9 @@ from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest
 from app.api.jobs.job_route import JobRoute, job_of
 from app.api.jobs.listing import JobFilterDep, Sort, cursor_of, place_in
+from app.api.jobs.response_lists import SearchedText, read_list
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
+from app.db.results.sorted_responses import Sort as ResponseSort
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import CloneIn, JobChangeIn, JobIn, PlanIn
@@ -58,7 +60,7 @@ from app.services.results.environments import read_environments
 from app.services.results.gate import gate_of
 from app.services.results.judge_calls import read_judge_calls
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
-from app.services.results.responses import APART, Arm, ResponseFilter, read_page
+from app.services.results.responses import APART, Arm, ResponseFilter
 from app.services.results.run_distances import CellChoice, read_run_distances
 
 router = APIRouter(
@@ -409,6 +411,15 @@ async def responses(
     arm: Annotated[
         Arm, Query(description="`control` for those without a persona, of a job with `control`.")
     ] = "persona",
+    q: SearchedText = None,
+    sort: Annotated[
+        ResponseSort | None,
+        Query(
+            description="By `score` (the share of its scores in the persona's level, or its grade), by `gap` (the farthest that two judges are"
+            " apart on a sentence and dimension, or in grades), or by `length` (sentences); from the least to the greatest, with `-` the other"
+            " way round. Those without such a value come last."
+        ),
+    ] = None,
     after: After = None,
     limit: PageLimit = 50,
 ) -> Response:
@@ -422,12 +433,10 @@ async def responses(
     if min_gap is not None and not people_against_judges:
         raise wrong_field("/min_gap", "is for people_against_judges=true")
     gap = (min_gap or APART) if people_against_judges else None
-    wanted = ResponseFilter(model, persona, task, out_of_character, judges_disagree, suspicious, gap, arm)
-    position = None if after is None else cursors.position(after)
-    page, following = await read_page(
-        services.engine, job, context, wanted, after=position, limit=limit, figures=True
+    wanted = ResponseFilter(
+        model, persona, task, out_of_character, judges_disagree, suspicious, gap, arm, q or None
     )
-    cursor = None if following is None else cursors.encoded(list(following))
+    page, cursor = await read_list(services, job, context, wanted, sort, after=after, limit=limit)
     shown = ResponseList(data=page, has_more=cursor is not None, next_cursor=cursor)
     return Response(shown.model_dump_json(), media_type="application/json")
 

@@ -98,6 +98,7 @@ class Wanted:
         people_gap: Only responses to which people gave a score, or to a sentence of them, that lies so many or more points from the mean
             of the judges'; ``None`` for all.
         dimensions: For each (cell, trait) its dimension; empty unless there is a ``people_gap``.
+        text: Only responses whose text contains this, in small letters or capitals; ``None`` for all.
     """
 
     cells: Sequence[int]
@@ -108,9 +109,10 @@ class Wanted:
     suspicious: bool = False
     people_gap: float | None = None
     dimensions: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    text: str | None = None
 
 
-_LEVELS = (
+LEVELS = (
     "WITH levels AS (SELECT cell, array_agg(lowest ORDER BY trait) AS lowest, array_agg(highest ORDER BY trait) AS highest"
     " FROM unnest(CAST(:of_cells AS int[]), CAST(:of_traits AS int[]), CAST(:lowest AS int[]), CAST(:highest AS int[]))"
     " AS given (cell, trait, lowest, highest) GROUP BY cell)"
@@ -156,29 +158,48 @@ _AGAINST_PEOPLE = (
 """The places of those responses, found once for a page: there are as many as people have annotated, at most."""
 
 
+HAS_TEXT = "strpos(lower(r.text), lower(:text)) > 0"
+
 _IN_CELLS = "FROM responses r JOIN cells c ON c.id = r.cell_id"
 _WITH_LEVELS = " LEFT JOIN levels ON levels.cell = c.ordinal"
 
 
 def _judged(wanted: Wanted) -> list[str]:
-    """What has to be true of the responses ``r`` that judges have marked in the wanted way; empty for all responses."""
+    """What has to be true of the responses ``r`` that are looked at; empty if all are wanted."""
     asked = (
         (wanted.out_of_character, _OUT_OF_CHARACTER),
         (wanted.judges_disagree, _JUDGES_DISAGREE),
         (wanted.suspicious, _SUSPICIOUS),
         (wanted.people_gap is not None, "(r.ordinal, r.run, r.item) IN (SELECT * FROM against_people)"),
+        (wanted.text is not None, HAS_TEXT),
     )
     return [condition for is_asked, condition in asked if is_asked]
 
 
-def _levels(wanted: Wanted) -> dict[str, Any]:
-    """The values of :data:`_LEVELS`, and how far grades have to lie apart."""
+def levels_of(wanted: Wanted) -> dict[str, Any]:
+    """The values of :data:`LEVELS`, and how far grades have to lie apart."""
     return {
         "of_cells": [cell for cell, _ in wanted.levels],
         "of_traits": [trait for _, trait in wanted.levels],
         "lowest": [lowest for lowest, _ in wanted.levels.values()],
         "highest": [highest for _, highest in wanted.levels.values()],
     } | ({"apart": wanted.apart} if wanted.judges_disagree else {})
+
+
+def _chosen(wanted: Wanted) -> tuple[str, str, dict[str, Any]]:
+    """What stands before a query of those of the responses looked at that are wanted, what has to be true of them, and both's values."""
+    given, values = LEVELS, levels_of(wanted)
+    if wanted.text is not None:
+        values["text"] = wanted.text
+    if wanted.people_gap is not None:
+        given += _AGAINST_PEOPLE
+        values |= {
+            "trait_cells": [cell for cell, _ in wanted.dimensions],
+            "traits": [trait for _, trait in wanted.dimensions],
+            "dimensions": list(wanted.dimensions.values()),
+            "gap": wanted.people_gap,
+        }
+    return given, " AND ".join(_judged(wanted)), values
 
 
 async def response_page(
@@ -205,21 +226,13 @@ async def response_page(
         most_bytes: Of texts. The responses that go beyond it are ``over``, except the first one.
     """
     where, values = _between(tenant, job_id, wanted.cells, after, until)
-    judged = _judged(wanted)
     given, chosen = "", f"SELECT r.*, c.ordinal {_IN_CELLS} WHERE {' AND '.join(where)}"
-    if judged:
-        given, looked_at = _LEVELS, f"SELECT r.*, c.ordinal, lowest, highest {_IN_CELLS}{_WITH_LEVELS}"
+    if _judged(wanted):
+        given, condition, more = _chosen(wanted)
+        values |= more
+        looked_at = f"SELECT r.*, c.ordinal, lowest, highest {_IN_CELLS}{_WITH_LEVELS}"
         looked_at += f" WHERE {' AND '.join(where)} ORDER BY c.ordinal, r.run, r.item OFFSET 0"
-        chosen = f"SELECT * FROM ({looked_at}) r WHERE {' AND '.join(judged)}"
-        values |= _levels(wanted)
-        if wanted.people_gap is not None:
-            given += _AGAINST_PEOPLE
-            values |= {
-                "trait_cells": [cell for cell, _ in wanted.dimensions],
-                "traits": [trait for _, trait in wanted.dimensions],
-                "dimensions": list(wanted.dimensions.values()),
-                "gap": wanted.people_gap,
-            }
+        chosen = f"SELECT * FROM ({looked_at}) r WHERE {condition}"
     rows = await connection.execute(
         text(
             f"{given} SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
@@ -232,18 +245,32 @@ async def response_page(
 
 
 async def responses_at(
-    connection: AsyncConnection, tenant: str, job_id: str, places: Sequence[Position]
+    connection: AsyncConnection, tenant: str, job_id: str, places: Sequence[Position], *, most_bytes: int
 ) -> list[ResponseRecord]:
-    """Those of the responses at these places that there are, in order of their cells."""
+    """Those of the responses at these places that there are, in this order; see :func:`response_page` for ``most_bytes``."""
     rows = await connection.execute(
         text(
-            f"SELECT {_RESPONSE_COLUMNS} FROM (SELECT r.*, c.ordinal, FALSE AS over{_OF_WANTED} responses r"
-            " WHERE r.cell_id = c.id AND r.run = wanted.run AND r.item = wanted.item AND r.tenant = :tenant) found"
-            " ORDER BY ordinal, run, item"
+            f"SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM (SELECT r.*, c.ordinal, nth{_AT_PLACES}) found"
+            " WINDOW so_far AS (ORDER BY nth ROWS UNBOUNDED PRECEDING)) measured ORDER BY nth"
         ),
-        {"job": job_id, "tenant": tenant, **_places(places)},
+        {"job": job_id, "tenant": tenant, "most_bytes": most_bytes, **_places(places)},
     )
     return list(map(ResponseRecord._make, rows))
+
+
+async def wanted_among(
+    connection: AsyncConnection, tenant: str, job_id: str, wanted: Wanted, places: Sequence[Position]
+) -> set[Position]:
+    """Those of these places whose responses are wanted, by what judges said of them and by their texts."""
+    given, condition, values = _chosen(wanted)
+    rows = await connection.execute(
+        text(
+            f"{given} SELECT ordinal, run, item FROM (SELECT r.*, c.ordinal, lowest, highest"
+            f" {_AT_PLACES.replace(' WHERE', f'{_WITH_LEVELS} WHERE')} OFFSET 0) r WHERE {condition}"
+        ),
+        {"job": job_id, "tenant": tenant, **_places(places), **values},
+    )
+    return {(row.ordinal, row.run, row.item) for row in rows}
 
 
 async def position_of(
@@ -288,6 +315,13 @@ _OF_WANTED = (
     " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell,"
 )
 """The responses that are wanted, for what follows to be looked up for each of them."""
+
+
+_AT_PLACES = (
+    " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])) WITH ORDINALITY AS wanted (cell, run, item, nth)"
+    " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"
+    " JOIN responses r ON r.cell_id = c.id AND r.run = wanted.run AND r.item = wanted.item WHERE r.tenant = :tenant"
+)
 
 
 def _array(numbers: Iterable[int]) -> str:

@@ -17,6 +17,8 @@ from app.db.jobs.preparations import StoredStep
 from app.db.jobs.retries import count_reopenings
 from app.db.results import response_pages
 from app.db.results.response_pages import GradeRecord, Judgements, Position, ResponseRecord, Said, Wanted
+from app.db.results.sorted_responses import Mark, Sort, sorted_places
+from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.persona import traits_in_words
 from app.domain.instruments.segmentation import texts_at
 from app.domain.instruments.task import Item
@@ -65,6 +67,12 @@ _NOTHING = Judgements()
 LOOKED_AT = 2_000
 """Responses of which a page of those that judges have marked is chosen, so that its cost is bounded however few there are."""
 
+TEXTS_LOOKED_AT = 70_000
+"""The same where only the text decides, which takes half a second: all of the papers' study."""
+
+MOST_SORTED = 2_000_000
+"""Verdicts planned of the responses that are sorted by what judges said: all are read for each page, so that its cost is bounded."""
+
 APART = 2
 """Points between two judges' grades, or between people's and the judges' means, from which on they disagree: half of what lies between the
 worst and the best."""
@@ -92,6 +100,7 @@ class ResponseFilter:
         people_gap: Only those to which, or to a sentence of which, people gave a score on average so many or more points from the
             judges'; ``None`` for all.
         arm: Whether those of the personas or those of the control arm.
+        text: Only those whose text contains this, in small letters or capitals.
     """
 
     model: str | None = None
@@ -102,11 +111,19 @@ class ResponseFilter:
     suspicious: bool = False
     people_gap: float | None = None
     arm: Arm = "persona"
+    text: str | None = None
 
     @property
     def by_judgement(self) -> bool:
         """Whether what judges said decides, so that most of what is looked at may not be shown."""
         return self.out_of_character or self.judges_disagree or self.suspicious or self.people_gap is not None
+
+    @property
+    def looked_at(self) -> int | None:
+        """Of how many responses a page is chosen; ``None`` where all are shown."""
+        if self.by_judgement:
+            return LOOKED_AT
+        return None if self.text is None else TEXTS_LOOKED_AT
 
     def admits(self, context: JobContext, cell: Cell) -> bool:
         """Whether a cell's responses can be among them."""
@@ -134,25 +151,12 @@ async def read_page(
     have marked a response, it is chosen from the next :data:`LOOKED_AT` and may be short, or empty, before the last one. Without
     ``figures`` the responses have none.
     """
-    of_arm = context.cells if wanted.arm == "persona" else context.control
-    cells = [cell for cell in of_arm if wanted.admits(context, cell)]
-    marked = Wanted(
-        cells=[cell.ordinal for cell in cells],
-        levels=levels_in_scores(cells) if wanted.by_judgement else {},
-        out_of_character=wanted.out_of_character,
-        judges_disagree=wanted.judges_disagree,
-        apart=APART,
-        suspicious=wanted.suspicious,
-        people_gap=wanted.people_gap,
-        dimensions={(cell.ordinal, n): each.id for cell in cells for n, each in enumerate(cell.dimensions)}
-        if wanted.people_gap is not None
-        else {},
-    )
+    marked = _wanted(context, wanted, with_levels=wanted.by_judgement)
     async with engine.connect() as connection:
         until: Position | None = None
-        if wanted.by_judgement:
+        if wanted.looked_at is not None:
             until = await response_pages.position_of(
-                connection, job.tenant, job.id, marked.cells, after=after, number=LOOKED_AT
+                connection, job.tenant, job.id, marked.cells, after=after, number=wanted.looked_at
             )
         records = await response_pages.response_page(
             connection,
@@ -171,6 +175,80 @@ async def read_page(
     return judged, _position(page[-1]) if len(records) > len(page) else until
 
 
+async def read_sorted_page(
+    engine: AsyncEngine,
+    job: JobRow,
+    context: JobContext,
+    wanted: ResponseFilter,
+    sort: Sort,
+    *,
+    after: Mark | None,
+    limit: int,
+    most_verdicts: int = MOST_VERDICTS,
+) -> tuple[list[JudgedResponse], Mark | None]:
+    """The same in another order, and the mark after which the next page begins.
+
+    Raises:
+        InvalidJobError: If there is too much to be sorted.
+    """
+    marked = _wanted(context, wanted, with_levels=True)
+    _check_sortable(job, context, wanted, marked, sort)
+    number = LOOKED_AT if wanted.by_judgement else limit
+    async with engine.connect() as connection:
+        marks = await sorted_places(
+            connection, job.tenant, job.id, marked, sort, after=after, number=number + 1
+        )
+        until = marks[number - 1] if len(marks) > number else None
+        kept = marks[:number]
+        if wanted.by_judgement:
+            found = await response_pages.wanted_among(
+                connection, job.tenant, job.id, marked, [mark.place for mark in kept]
+            )
+            kept = [mark for mark in kept if mark.place in found]
+        records = await response_pages.responses_at(
+            connection, job.tenant, job.id, [mark.place for mark in kept[:limit]], most_bytes=MOST_BYTES
+        )
+        page = _fitting(context, records, most_verdicts)
+        judged = await _with_judgements(connection, job, context, page)
+    await asyncio.to_thread(_add_figures, context, judged)
+    if not page or len(page) == len(kept):
+        return judged, until
+    return judged, next(mark for mark in kept if mark.place == _position(page[-1]))
+
+
+def _check_sortable(
+    job: JobRow, context: JobContext, wanted: ResponseFilter, marked: Wanted, sort: Sort
+) -> None:
+    if sort.endswith("length"):
+        return
+    if sort.endswith("score") and wanted.arm == "control":
+        raise InvalidJobError(
+            [FieldError("/query/sort", "the control arm has no persona to be in character")]
+        )
+    planned = job.expected_verdicts * len(marked.cells) // max(1, len(context.cells) + len(context.control))
+    if planned > MOST_SORTED:
+        why = f"has some {planned:,} verdicts to look at, and {MOST_SORTED:,} at most; choose a model, persona or task"
+        raise InvalidJobError([FieldError("/query/sort", why)])
+
+
+def _wanted(context: JobContext, wanted: ResponseFilter, *, with_levels: bool) -> Wanted:
+    of_arm = context.cells if wanted.arm == "persona" else context.control
+    cells = [cell for cell in of_arm if wanted.admits(context, cell)]
+    return Wanted(
+        cells=[cell.ordinal for cell in cells],
+        levels=levels_in_scores(cells) if with_levels else {},
+        out_of_character=wanted.out_of_character,
+        judges_disagree=wanted.judges_disagree,
+        apart=APART,
+        suspicious=wanted.suspicious,
+        people_gap=wanted.people_gap,
+        dimensions={(cell.ordinal, n): each.id for cell in cells for n, each in enumerate(cell.dimensions)}
+        if wanted.people_gap is not None
+        else {},
+        text=wanted.text,
+    )
+
+
 async def read_response(
     engine: AsyncEngine, job: JobRow, context: JobContext, place: Position
 ) -> JudgedResponse:
@@ -180,7 +258,9 @@ async def read_response(
         NotFoundError: If there is none, or not yet.
     """
     async with engine.connect() as connection:
-        records = await response_pages.responses_at(connection, job.tenant, job.id, [place])
+        records = await response_pages.responses_at(
+            connection, job.tenant, job.id, [place], most_bytes=MOST_BYTES
+        )
         if not records:
             raise NotFoundError("response not found")
         return (await _with_judgements(connection, job, context, records))[0]

@@ -47,3 +47,26 @@ if (address) {
   addEventListener("pagehide", close);
   addEventListener("pageshow", open);
 }
+
+// Where responses are read, j and k go to the next one and the one before, n and p to the next page and the one before.
+const cards = [...document.querySelectorAll("main > .card")];
+
+const step = (by) => {
+  const at = cards.findIndex((card) => card.contains(document.activeElement));
+  const card = cards[at < 0 ? (by > 0 ? 0 : cards.length - 1) : at + by];
+  const summary = card?.querySelector("summary");
+  summary?.focus();
+  summary?.scrollIntoView({ block: "start" });
+};
+
+const turn = (rel) => document.querySelector(`.pages a[rel=${rel}]`)?.click();
+const keys = { j: () => step(1), k: () => step(-1), n: () => turn("next"), p: () => turn("prev") };
+
+if (cards.length) {
+  document.querySelector(".keys").hidden = false;
+  document.addEventListener("keydown", (event) => {
+    const typing = event.target.closest("input, select, textarea, [contenteditable]");
+    if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
+    keys[event.key]?.();
+  });
+}
