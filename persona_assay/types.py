@@ -657,10 +657,11 @@ class CalibratedFigure(TypedDict):
 
 
 class Gain(TypedDict):
-    """A value with and without the persona, and the difference."""
+    """A value with the persona and of the control, and the difference."""
 
     with_persona: float | None
     without: float | None
+    """Of the control: without a persona, or in `opposite` of the opposite personas."""
     gain: Metric
     """`with_persona` − `without`, with its intervals."""
 
@@ -669,7 +670,7 @@ class CellGains(TypedDict):
     """Gains of one cell of the results."""
 
     acc_atom: Gain
-    """ACC_atom; without the persona, the share of sentences in the persona's level."""
+    """ACC_atom; of the control, the share of sentences in the persona's level."""
     mean_toward_level: Gain
     """MEAN, in points from the end of the scale opposite to the persona's level; missing for a middle level."""
     model: str
@@ -1142,7 +1143,7 @@ class GainTotal(TypedDict):
     """Unweighted means over the cells of one group that have the value in both arms."""
 
     acc_atom: Gain
-    """ACC_atom; without the persona, the share of sentences in the persona's level."""
+    """ACC_atom; of the control, the share of sentences in the persona's level."""
     mean_toward_level: Gain
     """MEAN, in points from the end of the scale opposite to the persona's level; missing for a middle level."""
     by: list[str]
@@ -1200,6 +1201,15 @@ class ControlArm(TypedDict):
     """PersonaGym's, by persona and model."""
     persona_score_totals: list[PersonaScoreGainTotal]
     """By model."""
+
+
+class ControlIn(TypedDict):
+    """What values with a persona are compared with."""
+
+    without_persona: NotRequired[bool]
+    """Also ask each model without a persona; `"control": true` means this alone."""
+    opposite_persona: NotRequired[bool]
+    """Report in `opposite` how much higher values are than those of the job's personas at the opposite level of the same dimension. Needs no further calls."""
 
 
 class Cost(TypedDict):
@@ -1942,8 +1952,8 @@ class JobIn(TypedDict):
     """Thresholds that `GET /v1/jobs/{id}/gate` checks by default."""
     minimum_coverage: NotRequired[float]
     """Below this coverage, the gate finds a value inconclusive."""
-    control: NotRequired[bool]
-    """Also ask each model without a persona (the atomic tasks' items once for all personas, PersonaGym's questions of each persona), and report in `control` how much higher values are with a persona."""
+    control: NotRequired[bool | ControlIn]
+    """Also ask each model without a persona (the atomic tasks' items once for all personas, PersonaGym's questions of each persona), and report in `control` how much higher values are with a persona. As an object, it can also compare opposite personas."""
     protocol: NotRequired[Literal["paper", "hardened"]]
     """`paper`: the papers' prompts and definitions. `hardened`: judges are also told which part of the prompt is the judged text, and prove with a key word that they follow our prompt and not the text's instructions."""
     budget: NotRequired[BudgetIn | None]
@@ -2521,6 +2531,27 @@ class NewWebhook(TypedDict):
     """Signs the messages (Standard Webhooks, `v1`). Shown only once."""
 
 
+class WithoutOpposite(TypedDict):
+    """A persona that has no opposite one in the job."""
+
+    persona: str
+    dimension: str
+    level: str
+    reason: str
+    """`code: words`: `middle_level`, `no_opposite`."""
+
+
+class OppositeControl(TypedDict):
+    """How much higher values are than those of the job's personas at the opposite level of the same dimension."""
+
+    gains: list[CellGains]
+    """By cell of the results, if it has an opposite persona."""
+    totals: list[GainTotal]
+    """Over the cells that have an opposite persona."""
+    left_out: list[WithoutOpposite]
+    """Personas without an opposite one."""
+
+
 Order: TypeAlias = Literal["repeated", "reversed", "shuffled"]
 """The order of the options when a sentence is judged again."""
 
@@ -2833,8 +2864,8 @@ class PlanIn(TypedDict):
     """Thresholds that `GET /v1/jobs/{id}/gate` checks by default."""
     minimum_coverage: NotRequired[float]
     """Below this coverage, the gate finds a value inconclusive."""
-    control: NotRequired[bool]
-    """Also ask each model without a persona (the atomic tasks' items once for all personas, PersonaGym's questions of each persona), and report in `control` how much higher values are with a persona."""
+    control: NotRequired[bool | ControlIn]
+    """Also ask each model without a persona (the atomic tasks' items once for all personas, PersonaGym's questions of each persona), and report in `control` how much higher values are with a persona. As an object, it can also compare opposite personas."""
     protocol: NotRequired[Literal["paper", "hardened"]]
     """`paper`: the papers' prompts and definitions. `hardened`: judges are also told which part of the prompt is the judged text, and prove with a key word that they follow our prompt and not the text's instructions."""
     budget: NotRequired[BudgetIn | None]
@@ -3091,6 +3122,8 @@ class Results(TypedDict):
     """If requested: how much the judges depend on the order of their options."""
     control: NotRequired[ControlArm | None]
     """`null` for a job without `control`."""
+    opposite: NotRequired[OppositeControl | None]
+    """`null` for a job without `control.opposite_persona`."""
     started_at: str | None
     computed_at: str
     usage: JobUsage

@@ -199,6 +199,7 @@ def _page(results: Results, material: Material) -> bytes:
         check=results.judging_check,
         order_check=results.order_check,
         control=results.control,
+        opposite=results.opposite,
         smallest_gains=smallest_gains(results.control),
         suspicion=results.suspicion,
         agreement=results.verdict_agreement,

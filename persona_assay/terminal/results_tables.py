@@ -83,7 +83,10 @@ def results_view(results: Json, width: int) -> RenderableType:
     if results.get("judging_check"):
         tables.append(_judging_check(results["judging_check"], notes))
     if results.get("control"):
-        tables.append(_control(results["control"], notes))
+        tables.append(_control(results["control"], "With the persona, and without it", "without", notes))
+    if results.get("opposite"):
+        title = "With the persona, and with the opposite one"
+        tables.append(_control(results["opposite"], title, "opposite", notes))
     if results.get("order_check"):
         tables.append(_order_check(results["order_check"], notes))
     parts: list[RenderableType] = [_heading(results)]
@@ -164,12 +167,12 @@ def _order_check(check: Json, notes: Footnotes) -> Table:
     return table
 
 
-def _control(control: Json, notes: Footnotes) -> Table:
-    """A row for each model, then for each of its levels: ACC_atom with the persona and without, and the gain."""
-    table = _table(Text("With the persona, and without it"))
+def _control(control: Json, title: str, other: str, notes: Footnotes) -> Table:
+    """A row for each model, then for each of its levels: ACC_atom with the persona and of the control, and the gain."""
+    table = _table(Text(title))
     for header in ("model", "personas"):
         table.add_column(header, overflow="fold")
-    for header in ("ACC_atom\nwith", "\nwithout", "gain\n95 % interval", "MEAN\ntoward level"):
+    for header in ("ACC_atom\nwith", f"\n{other}", "gain\n95 % interval", "MEAN\ntoward level"):
         table.add_column(header, justify="right", no_wrap=True)
     for row in control.get("persona_score_totals", ()):
         parts = [_known(row[part]) for part in ("with_persona", "without")]

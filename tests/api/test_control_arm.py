@@ -287,6 +287,101 @@ def planned(stack: Service, **changes: Any) -> Json:
     return found
 
 
+@pytest.fixture(scope="module")
+def opposed(stack: Service) -> Json:
+    body = BODY | {"personas": [*PERSONAS, "O-high", "C-neutral"], "control": {"opposite_persona": True}}
+    job = stack.wait(stack.submit(body)["id"], "completed", "failed")
+    assert job["progress"]["generation"]["total"] == RUNS * 2 * (len(PERSONAS) + 2)
+    assert stack.get(f"/v1/jobs/{job['id']}").json()["spec"]["control"] == {"opposite_persona": True}
+    found: Json = stack.get(f"/v1/jobs/{job['id']}/results").json()
+    return found
+
+
+class TestOppositePersonas:
+    """The second control: personas of the same job on the other end of the dimension, with no further call."""
+
+    @pytest.mark.parametrize("figure", ["acc_atom", "mean_toward_level"])
+    def test_a_model_that_ignores_its_persona_gains_nothing_over_them(
+        self, opposed: Json, figure: str
+    ) -> None:
+        by_model = {
+            total["model"]: total for total in opposed["opposite"]["totals"] if total["by"] == ["model"]
+        }
+        gains = {model: total[figure]["gain"] for model, total in by_model.items()}
+        for interval in ("ci95", "ci95_runs", "ci95_wordings", "ci95_both"):
+            low, high = gains[INDIFFERENT][interval] or (0, 0)
+            assert low <= 0 <= high, interval
+        assert gains[FAITHFUL]["value"] > 0.6
+        assert gains[FAITHFUL]["ci95_runs"][0] > 0.5
+        assert by_model[FAITHFUL]["cells"] == len(PERSONAS)
+
+    def test_a_gain_is_what_both_personas_texts_have_of_the_level(self, opposed: Json) -> None:
+        cells = {(cell["model"], cell["persona"]): cell["metrics"] for cell in opposed["cells"]}
+        found = {(gain["model"], gain["persona"]): gain for gain in opposed["opposite"]["gains"]}
+        assert found.keys() == {(model, each) for model in (FAITHFUL, INDIFFERENT) for each in PERSONAS}
+        for (model, persona), gain in found.items():
+            dimension, level = persona.split("-")
+            other = cells[model, f"{dimension}-{'low' if level == 'high' else 'high'}"]
+            sign = 1 if level == "high" else -1
+            apart = sign * (cells[model, persona]["mean"]["value"] - other["mean"]["value"])
+            assert gain["mean_toward_level"]["gain"]["value"] == pytest.approx(apart)
+            assert gain["acc_atom"]["with_persona"] == cells[model, persona]["acc_atom"]["value"]
+            assert gain["acc_atom"]["without"] <= 1 - other["acc_atom"]["value"]
+
+    def test_personas_without_one_are_named(self, opposed: Json) -> None:
+        left_out = {each["persona"]: each["reason"] for each in opposed["opposite"]["left_out"]}
+        assert left_out.keys() == {"O-high", "C-neutral"}
+        assert left_out["O-high"].startswith("no_opposite: ")
+        assert left_out["C-neutral"].startswith("middle_level: ")
+
+    def test_nothing_is_asked_for_it(self, stack: Service, opposed: Json) -> None:
+        assert "control" not in opposed
+        bare = planned(stack, control=False)
+        assert planned(stack, control={"opposite_persona": True}) == bare
+        both = planned(stack, control={"opposite_persona": True, "without_persona": True})
+        assert both == planned(stack) != bare
+
+    def test_report_console_and_terminal_show_it(self, stack: Service, opposed: Json) -> None:
+        pages = [f"/v1/jobs/{opposed['job']}/report?format=html", f"/jobs/{opposed['job']}"]
+        for page in map(stack.get, pages):
+            shown = page.text.partition("and with the opposite one")[2]
+            words = " ".join(re.sub("<[^>]+>", " ", shown).split())
+            assert f"{INDIFFERENT} :" in words
+            assert "No opposite persona (the level is the middle of the scale): C-neutral" in words
+        console = Console(width=100, record=True, file=StringIO())
+        console.print(results_view(opposed, 100))
+        assert "With the persona, and with the opposite one" in console.export_text()
+
+    def test_existing_texts_can_be_compared_too(self, stack: Service) -> None:
+        said = {
+            "E-high": "I can't bear an evening alone when there are people out there to meet.",
+            "E-low": "I tend to keep in the background at parties.",
+        }
+        responses = [{"persona": persona, "task": "essay", "text": text} for persona, text in said.items()]
+        body: Json = {"personas": [*said], "tasks": ["essay"], "responses": responses}
+        body |= {"judges": ["simulated/sim-judge"], "control": {"opposite_persona": True}}
+        job = stack.wait(stack.submit(body)["id"], "completed", "failed")
+        found = stack.get(f"/v1/jobs/{job['id']}/results").json()["opposite"]
+        assert [gain["acc_atom"]["gain"]["value"] for gain in found["gains"]] == [1, 1]
+        answer = stack.http.post("/v1/jobs", json=body | {"control": {"without_persona": True}})
+        assert answer.status_code == 422
+        assert [error["pointer"] for error in answer.json()["errors"]] == ["/control/without_persona"]
+
+    @pytest.mark.parametrize(
+        ("control", "pointer"),
+        [
+            ("yes", "/control"),
+            (1, "/control"),
+            ({"opposite_persona": 1}, "/control/opposite_persona"),
+            ({"none": True}, "/control/none"),
+        ],
+    )
+    def test_anything_else_is_refused_by_its_field(self, stack: Service, control: Any, pointer: str) -> None:
+        answer = stack.http.post("/v1/jobs", json=BODY | {"control": control})
+        assert answer.status_code == 422
+        assert [error["pointer"] for error in answer.json()["errors"]] == [pointer]
+
+
 class TestRefusals:
     def test_of_existing_texts(self, stack: Service) -> None:
         text = {"persona": "E-high", "task": "essay", "text": "I am."}

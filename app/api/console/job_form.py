@@ -239,7 +239,8 @@ class JobForm:
         judging: dict[str, Any] = {} if sentences in ("", 1) else {"sentences_per_call": sentences}
         if share := text("order_check"):
             judging["order_check"] = {"share": number_of(share, float)}
-        self._put("control", bool(self.typed.all("control")) or None)
+        controls = dict.fromkeys(self.typed.all("control"), True)
+        self._put("control", True if [*controls] == ["without_persona"] else controls)
         self._put("judging", judging, "sentences_per_call")
         self._places["/judging/order_check"] = "order_check"
         reuse = {name: text(f"reuse_{name}") for name in REUSE}
@@ -307,7 +308,8 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
         "task": body["tasks"],
         "instruction": body.get("instructions", range(instructions)),
     }
-    lists["control"] = ["on"] if body.get("control") else []
+    control = body.get("control", {})
+    lists["control"] = ["without_persona"] if control is True else [name for name in control if control[name]]
     return Typed(
         {
             name: [str(each) for each in value] if isinstance(value, list | range) else [str(value)]

@@ -371,6 +371,28 @@ class OrderCheckIn(Body):
     share: float = Field(gt=0, le=1, allow_inf_nan=False, description="Share of the sentences.")
 
 
+class ControlIn(Body):
+    """What values with a persona are compared with."""
+
+    without_persona: bool = Field(
+        False, description='Also ask each model without a persona; `"control": true` means this alone.'
+    )
+    opposite_persona: bool = Field(
+        False,
+        description="Report in `opposite` how much higher values are than those of the job's personas at the"
+        " opposite level of the same dimension. Needs no further calls.",
+    )
+
+
+def _switch(value: object) -> str:
+    return "object" if isinstance(value, dict | ControlIn) else "switch"
+
+
+Control = Annotated[
+    Annotated[bool, Tag("switch")] | Annotated[ControlIn, Tag("object")], Discriminator(_switch)
+]
+
+
 class VersionsIn(Body):
     """Versions of the rules for reading texts, for a job to be compared with an older one."""
 
@@ -501,11 +523,11 @@ class JobIn(Body):
         le=1,
         description="Below this coverage, the gate finds a value inconclusive.",
     )
-    control: bool = Field(
+    control: Control = Field(
         False,
         description="Also ask each model without a persona (the atomic tasks' items once for all personas, "
         "PersonaGym's questions of each persona), and report in `control` how much higher values "
-        "are with a persona.",
+        "are with a persona. As an object, it can also compare opposite personas.",
     )
     protocol: Literal["paper", "hardened"] = Field(
         "paper",
@@ -552,6 +574,11 @@ class JobIn(Body):
     def chosen_versions(self) -> dict[str, str]:
         """The rules' versions that were chosen, by kind; of others it is the latest."""
         return {} if self.versions is None else self.versions.model_dump(exclude_none=True)
+
+    @property
+    def controls(self) -> ControlIn:
+        """What figures with a persona are compared with."""
+        return ControlIn(without_persona=self.control) if isinstance(self.control, bool) else self.control
 
     @property
     def wanted_reuse(self) -> Reuse:

@@ -152,7 +152,8 @@ class _Resolver:
             execution=Execution(self.request.execution),
             hardening=hardening,
             order_check=order_check,
-            control=self.request.control,
+            control=self.request.controls.without_persona,
+            opposite=self.request.controls.opposite_persona,
         )
         check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:
@@ -179,9 +180,10 @@ class _Resolver:
             raise InvalidJobError(self.errors)
 
     def _check_control(self) -> None:
-        if self.request.control and self.request.responses is not None:
+        if self.request.controls.without_persona and self.request.responses is not None:
             self._fail(
-                "/control", "is only for models that the job asks: leave it out, or leave out responses"
+                "/control" if self.request.control is True else "/control/without_persona",
+                "is only for models that the job asks: leave it out, or leave out responses",
             )
 
     def _choose_versions(self) -> None:

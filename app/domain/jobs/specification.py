@@ -58,6 +58,7 @@ class JobSpec:
         order_check: Which sentences are judged again with the options in other orders, if any are.
         execution: How its calls are made; what prepares personas is always called directly.
         control: Whether the models are also asked without a persona.
+        opposite: Whether personas are also compared with the opposite ones of the job.
     """
 
     personas: tuple[Persona, ...]
@@ -78,6 +79,7 @@ class JobSpec:
     hardening: Hardening | None = None
     order_check: OrderCheck | None = None
     control: bool = False
+    opposite: bool = False
 
     @property
     def runs(self) -> int:

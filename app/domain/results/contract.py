@@ -34,6 +34,7 @@ from app.domain.results.control import ControlArm
 from app.domain.results.coverage import COMPOSITE, GRADES, VERDICTS, Coverage
 from app.domain.results.grouping_check import JudgingCheck
 from app.domain.results.missing import Corrected
+from app.domain.results.opposite import OppositeControl
 from app.domain.results.order_check import OrderCheckResult
 from app.domain.results.personagym_results import PersonaScoreTotal
 from app.domain.results.results import (
@@ -492,6 +493,9 @@ class Results(BaseModel):
         description="If requested: how much the judges depend on the order of their options.",
     )
     control: ControlArm | None = Field(None, description="`null` for a job without `control`.")
+    opposite: OppositeControl | None = Field(
+        None, description="`null` for a job without `control.opposite_persona`."
+    )
     started_at: datetime | None
     computed_at: datetime
     usage: JobUsage

@@ -10,7 +10,8 @@ from app.domain.metrics.registry import BY_NAME, names, range_of
 from app.domain.personagym.diversity import shared_words
 from app.domain.personagym.environments import Environments
 from app.domain.results.contract import CellResult, Results
-from app.domain.results.control import ControlArm, Gain
+from app.domain.results.control import ControlArm
+from app.domain.results.gains import Gain
 from app.domain.results.personagym_control import ScoreGain
 from app.reports.figures.bars import draw_bars
 from app.reports.figures.grids import draw_heat_map, draw_runs

@@ -1,6 +1,7 @@
 """What the report says of the control arm."""
 
-from app.domain.results.control import ControlArm, GainTotal
+from app.domain.results.control import ControlArm
+from app.domain.results.gains import GainTotal
 
 SMALLEST_GAINS = 5
 

@@ -20,8 +20,7 @@ from app.domain.results.by_instruction import (
 )
 from app.domain.results.results import MeasuredCell
 from app.services.job_context import JobContext
-from app.services.results.cell_rows import cell_scores
-from app.services.results.compute import TURN_SECONDS
+from app.services.results.cell_rows import TURN_SECONDS, cell_scores
 
 Rows = Mapping[tuple[int, int], Mapping[int, Sequence[ScoreRow]]]
 """Rows under one instruction: by cell and trait, then by judge."""

@@ -10,6 +10,11 @@ from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
 from app.domain.results.results import ResponseStatuses
 
+TURN_SECONDS = 0.00005
+"""After each cell, others get Python's lock for so long. A thread that waits for it asks for it only once nobody has let go of it
+for a while. numpy lets go of it again and again, and has it back before the other thread is awake: sixty milliseconds long,
+over cells without any scores yet, nobody else's turn came."""
+
 
 def response_statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
     """What became of a cell's responses; ``planned`` is 0 for existing texts."""

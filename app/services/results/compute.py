@@ -54,11 +54,12 @@ from app.domain.results.totals import summarize, totals
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
 from app.services.jobs.view import cost_of, failures_of, reuse_of, usage_of
-from app.services.results.cell_rows import cell_scores, response_statuses
+from app.services.results.cell_rows import TURN_SECONDS, cell_scores, response_statuses
 from app.services.results.control_arm import ControlRows, control_arm
 from app.services.results.judge_agreement import judge_agreement
 from app.services.results.manifest import manifest
 from app.services.results.missing import corrected, judged_cell, responses_per_run_on
+from app.services.results.opposite_control import opposite_arm
 from app.services.results.prompt_injection import (
     Scores,
     StoredGrade,
@@ -290,6 +291,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         **({} if check is None else {"judging_check": check}),
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
         **({"control": _control_arm(context, cells, rows)} if spec.control else {}),
+        **({"opposite": opposite_arm(context, cells, rows.scores)} if spec.opposite else {}),
         started_at=job.started_at,
         computed_at=datetime.now(UTC),
         usage=usage_of(rows.usage),
@@ -381,12 +383,6 @@ def is_full(counts: Counts) -> bool:
         and counts.judged == counts.due
         and counts.failed == counts.unjudged == 0
     )
-
-
-TURN_SECONDS = 0.00005
-"""After each cell, others get Python's lock for so long. A thread that waits for it asks for it only once nobody has let go of it
-for a while. numpy lets go of it again and again, and has it back before the other thread is awake: sixty milliseconds long,
-over cells without any scores yet, nobody else's turn came."""
 
 
 def _cell_results(context: JobContext, rows: JobRows) -> list[MeasuredCell]:

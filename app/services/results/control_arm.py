@@ -9,8 +9,9 @@ import numpy as np
 from app.db.results.result_queries import ResponseTally, UnjudgedResponse
 from app.domain.jobs.plan import Cell, responses_per_run
 from app.domain.personagym.scores import Grade
-from app.domain.results.control import GAINED, ControlArm, ControlCell, Place, cell_gains, gain_totals
+from app.domain.results.control import ControlArm, ControlCell, Place, cell_gains, gain_totals
 from app.domain.results.coverage import Coverage, JudgedCell, coverages
+from app.domain.results.gains import GAINED
 from app.domain.results.personagym_control import persona_score_gains
 from app.domain.results.results import MeasuredCell
 from app.domain.statistics.cells import CellEstimate, estimate_cell

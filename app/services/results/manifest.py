@@ -95,6 +95,7 @@ def manifest(
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({"control": True} if spec.control else {}),
+        **({"opposite": True} if spec.opposite else {}),
         **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
         "deviations": deviations(spec, context.cells),

@@ -181,8 +181,11 @@ class TestBody:
         }
 
     def test_has_the_control_arm_where_it_is_ticked(self) -> None:
-        assert form(("control", "true")).body == {"control": True}
-        assert form(("control", "true")).errors([FieldError("/control", "no")]).keys() == {"control"}
+        assert form(("control", "without_persona")).body == {"control": True}
+        opposite = form(("control", "opposite_persona"))
+        assert opposite.body == {"control": {"opposite_persona": True}}
+        for pointer in ("/control", "/control/without_persona"):
+            assert opposite.errors([FieldError(pointer, "no")]).keys() == {"control"}
 
     def test_has_the_share_of_an_order_check(self) -> None:
         assert form(("order_check", "0.05")).body == {"judging": {"order_check": {"share": 0.05}}}
@@ -266,6 +269,7 @@ class TestFormOfABody:
             },
             {"models": ["acme/one", {"model": "acme/two", "temperature": 0.7}], "judges": ["acme/judge"]},
             {"budget": {"usd": 2.5, "calls": 9}, "priority": "low", "execution": "batch"},
+            {"control": {"without_persona": True, "opposite_persona": True}},
             {"reuse": {"judging": "in_job"}, "judging": {"sentences_per_call": 4}},
             {"judging": {"order_check": {"share": 0.05}}, "reasoner": "acme/reasoner"},
             {"dimensions": [{"id": "p", "name": "pride", "options": "1) a 2) b", "questions": ["Q?", "R?"]}]},
@@ -285,6 +289,8 @@ class TestFormOfABody:
             {"models": [{"model": "acme/two", "top_p": 0.5}]},
             {"reasoner": {"model": "acme/reasoner"}},
             {"thresholds": ["acc>=0.5"]},
+            {"control": {"without_persona": False}},
+            {"control": False},
             {"instructions": ["You are {persona}."]},
             {"name": "two\nlines "},
             {"judging": {"order_check": None, "sentences_per_call": 4}},

@@ -1,12 +1,17 @@
 """What personas change: gains over the model's own self, and how often their intervals hold the truth."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 
 from app.domain.instruments.dimension import Scale
+from app.domain.metrics.definition import MetricDefinition
 from app.domain.metrics.metric import Metric
+from app.domain.metrics.registry import METRICS
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores
-from app.domain.results.control import CellGains, GainTotal, Place, cell_gains, gain_totals
+from app.domain.results.control import Place, cell_gains, gain_totals
+from app.domain.results.gains import CellGains, GainTotal
 from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import totals
 from app.domain.statistics.cells import CellEstimate, estimate_cell
@@ -20,12 +25,16 @@ SELF = np.array([0.03, 0.07, 0.15, 0.4, 0.35])
 
 
 def estimated(
-    histograms: np.ndarray, level: str, instructions: np.ndarray | None = None, scale: Scale = SCALE
+    histograms: np.ndarray,
+    level: str,
+    instructions: np.ndarray | None = None,
+    scale: Scale = SCALE,
+    wanted: Sequence[MetricDefinition] = METRICS,
 ) -> CellEstimate:
     runs = np.arange(len(histograms))
     known = np.full(len(runs), UNKNOWN_INSTRUCTION) if instructions is None else instructions
     scores = CellScores(scale, scale.levels.index(level), runs, known, histograms, {})
-    return estimate_cell({"judge": scores}, runs)
+    return estimate_cell({"judge": scores}, runs, wanted)
 
 
 def cell(found: CellEstimate, persona: str, level: str) -> MeasuredCell:
