@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import json
+import re
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -54,15 +55,18 @@ FOLDER = "report"
 
 Json = Mapping[str, Any]
 
-RESPONSE_BYTES = 2_500_000
-"""Bytes of the page that responses, figures and heat maps may take; the rest of a page is some 100 kB."""
-HEAT_SQUARES, FEWEST_HEAT_ROWS = 12_000, 5
-"""Figures in all heat maps together, of some 70 bytes each, and rows that each heat map has nevertheless."""
-CELL_PLOTS = 12
-"""Models, from the first on, whose scores are drawn cell by cell; some 20 kB each in a job of the paper's size."""
-OPEN_CARDS = 6
-"""Responses that are unfolded at first, and on paper."""
+PAGE_BYTES, FEWEST_RESPONSE_BYTES = 2_000_000, 200_000
+"""What a page may take, and what its responses take of it even where all else leaves them less."""
+FILTER_BYTES = 30_000
+"""What stands around the responses, mostly choices of filters."""
+RESPONSES_PLACE = "<!-- responses -->"
+"""Where responses go: no text from outside has its first character."""
+HEAT_SQUARES, FEWEST_HEAT_ROWS = 6_000, 5
+"""Figures in all heat maps together, of some 90 bytes each, and rows that each heat map has nevertheless."""
+CELL_PLOTS = 4
+"""Models, from the first on, whose scores are drawn cell by cell; some 45 kB each in a job of the paper's size."""
 WEAKEST_CELLS = 5
+MOST_PERSONAS = 200
 APART_CHARACTERS = 250_000
 """Of results, from which on a page is rendered by a process of its own: what figures of so many cells leave for Python's garbage collector
 holds up everybody else in this one. For a smaller page it would take longer to start that process than to render it."""
@@ -88,6 +92,7 @@ class Material:
         accuracy: ACC against ACC_atom of its cells and of published ones.
         lengths: How long its responses and published ones are.
         environments: Those of its personas.
+        service: Where the service is reached, for links from a saved page.
     """
 
     results: str
@@ -97,6 +102,7 @@ class Material:
     calibrated: Sequence[Json]
     error: Json | None
     study: HumanStudy | None
+    service: str
     by_instruction: ByInstruction | None = None
     accuracy: Sequence[Scatter] = ()
     lengths: LengthTable | None = None
@@ -113,6 +119,8 @@ async def html_report(
     study: HumanStudy | None = None,
     by_instruction: ByInstruction | None = None,
     environments: Environments | None = None,
+    *,
+    service: str = "",
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -126,13 +134,15 @@ async def html_report(
         study: See :class:`Material`.
         by_instruction: See :class:`Material`.
         environments: See :class:`Material`.
+        service: See :class:`Material`.
 
     Returns:
-        The page, under 3 MB but for jobs of thousands of cells. The same results and responses give the same page.
+        The page, under 2 MB but for jobs of thousands of cells. The same results and responses give the same page.
     """
     found = await asyncio.to_thread(Results.read, results)
     level_bounds, words = LevelBounds.of(found.cells), InWords.of(found)
-    sample = ResponseSample(_texts(found))
+    worst = found.worst_sentence
+    sample = ResponseSample(_texts(found), None if worst is None else worst.response)
     async for response in responses:
         sample.add(make_card(response, level_bounds, words))
         if sample.seen % RESPONSES_A_STEP == 0:
@@ -147,6 +157,7 @@ async def html_report(
         calibrated,
         error,
         study,
+        service,
         by_instruction,
         accuracy,
         length_table(found, baselines),
@@ -177,9 +188,7 @@ def _page(results: Results, material: Material) -> bytes:
     models = summary.models()
     gym = persona_scores(results)
     figures = _figures(results, level_bounds, models, gym, material)
-    heat = _heat(results, summary, models, words)
-    taken = sum(len(part.encode()) for part in (heat, *figures.values()))
-    cards = _fitting(sample.by_importance(), RESPONSE_BYTES - taken)
+    shown = sample.by_importance()
     page = _template("report.html.j2").render(
         results=results,
         words=words,
@@ -195,6 +204,7 @@ def _page(results: Results, material: Material) -> bytes:
         among=material.among,
         figures=figures,
         cell_plots=CELL_PLOTS,
+        most_personas=MOST_PERSONAS,
         made=results.persona_set,
         check=results.judging_check,
         order_check=results.order_check,
@@ -212,17 +222,27 @@ def _page(results: Results, material: Material) -> bytes:
         environments=material.environments,
         instruction_tables=instruction_tables(material.by_instruction, [row.model for row in models]),
         worst=worst_sentence(results, level_bounds),
-        shown_ids={card.id for card in cards},
+        whole_shown=bool(shown) and shown[0].id == sample.always,
         weakest_levels=summary.weakest_levels(),
         weakest_cells=summary.weakest_cells(WEAKEST_CELLS),
         quotes=[(row.model, sample.quotes(row.model)) for row in models],
-        heat=heat,
+        heat=_heat(results, summary, models, words, material.service),
+        service=material.service,
+        responses_place=Markup(RESPONSES_PLACE),  # noqa: S704 - our own
+        manifest=json.dumps(results.manifest, ensure_ascii=False, indent=2),
+    )
+    room = PAGE_BYTES - len(page.encode()) - FILTER_BYTES
+    cards = _fitting(shown, max(room, FEWEST_RESPONSE_BYTES))
+    responses = _template("sections/responses.html.j2").render(
         cards=cards,
         cards_html=_cards_html(cards),
         responses_seen=sample.seen,
-        manifest=json.dumps(results.manifest, ensure_ascii=False, indent=2),
+        job=results.job,
+        by_sentence=bool(models) or gym is None,
+        graded=gym is not None,
+        service=material.service,
     )
-    return page.encode()
+    return page.replace(RESPONSES_PLACE, responses, 1).encode()
 
 
 def _top_comparison(
@@ -241,7 +261,9 @@ def _doubtful(results: Results, models: Sequence[ModelRow], gym: PersonaScores |
     return too_little_of(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
 
 
-def _heat(results: Results, summary: Summary, models: Sequence[ModelRow], words: InWords) -> Markup:
+def _heat(
+    results: Results, summary: Summary, models: Sequence[ModelRow], words: InWords, service: str
+) -> Markup:
     """The models' heat maps, each of as many rows as there is room for."""
     tasks = min(HEAT_TASKS, len({cell.task for cell in results.cells}))
     columns = (tasks + 1) * len(HEAT_METRICS) * max(1, len(models))
@@ -249,7 +271,9 @@ def _heat(results: Results, summary: Summary, models: Sequence[ModelRow], words:
     maps = summary.heat_maps((row.model for row in models), rows)
     # The template escapes what it is given; its result must not be escaped again.
     page = _template("sections/heat_map.html.j2")
-    return Markup(page.render(heat_maps=maps, heat_metrics=HEAT_METRICS, job=results.job, words=words))  # noqa: S704
+    return Markup(  # noqa: S704
+        page.render(heat_maps=maps, heat_metrics=HEAT_METRICS, job=results.job, words=words, service=service)
+    )
 
 
 def _figures(
@@ -290,7 +314,7 @@ def _fitting(cards: list[Card], room: int) -> list[Card]:
     """As many of the most important cards as there is room for, in bytes; the worst of them first."""
     chosen, left = [], room
     for card in cards:
-        left -= len(_card_html(card, unfolded=False).encode())
+        left -= len(_card_html(card).encode())
         if left < 0:
             break
         chosen.append(card)
@@ -298,13 +322,19 @@ def _fitting(cards: list[Card], room: int) -> list[Card]:
 
 
 def _cards_html(cards: list[Card]) -> Iterator[Markup]:
-    for position, card in enumerate(cards):
+    for card in cards:
         # The template escapes what it is given; its result must not be escaped again.
-        yield Markup(_card_html(card, unfolded=position < OPEN_CARDS))  # noqa: S704
+        yield Markup(_card_html(card))  # noqa: S704
 
 
-def _card_html(card: Card, *, unfolded: bool) -> str:
-    return _template("card.html.j2").render(card=card, unfolded=unfolded)
+def _card_html(card: Card) -> str:
+    return _template("card.html.j2").render(card=card, unfolded=False)
+
+
+def _headings(part: Markup) -> list[tuple[str, Markup]]:
+    """The sections of a part of the page: where each one's heading is, and its words."""
+    found = re.findall(r'<h2 id="([^"]+)">(.*?)</h2>', part, re.DOTALL)
+    return [(id_, Markup(words)) for id_, words in found]  # noqa: S704 - what a template has made already
 
 
 def _policy(styles: str, script: str) -> str:
@@ -327,5 +357,5 @@ def _template(name: str) -> Template:
 @cache
 def _environment() -> Environment:
     environment = make_environment(FOLDER)
-    environment.filters["score_step"] = score_step
+    environment.filters |= {"score_step": score_step, "headings": _headings}
     return environment

@@ -113,7 +113,7 @@ class TestEnvironments:
         assert drawn.status_code == 200
         assert "Dog Park" in drawn.text
         page = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"}).text
-        assert "Environments and personas" in page
+        assert "in which the questions are set" in page
 
 
 class TestFinishedJob:
@@ -168,6 +168,8 @@ class TestFinishedJob:
         answer = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"})
         assert answer.status_code == 200
         assert "<html" in answer.text
+        service = str(answer.request.url).partition("/v1/")[0]
+        assert f'<a href="{service}/jobs/{job["id"]}">' in answer.text
 
     def test_given_questions_need_no_environment(self, stack: Service, job: Json) -> None:
         found = stack.get(f"/v1/jobs/{job['id']}/environments").json()

@@ -30,6 +30,7 @@ JOB: Json = {
 }
 NAMES = ("mean", "acc_atom", "ic_atom", "rc_atom")
 COLOUR = "element => getComputedStyle(element).backgroundColor"
+UNFOLD = "() => { for (const part of document.querySelectorAll('details:not(.card)')) part.open = true; }"
 CARDS = """() => [...document.querySelectorAll("details.card")].map((card) => {
   card.open = true;
   return {...card.dataset, where: card.querySelector(".where").innerText,
@@ -148,6 +149,7 @@ class TestServed:
             (response["model"], response["persona"], response["task"], response["run"]): response
             for response in stack.responses(job)
         }
+        served.evaluate(UNFOLD)
         cards = served.evaluate(CARDS)
         assert len(cards) == len(said)
         for card in cards:
@@ -179,13 +181,17 @@ class TestServed:
 
 class TestReading:
     def test_the_judges_words_appear_at_the_sentence_in_hand(self, report: Page) -> None:
-        sentence = report.locator(".card[open] .s[data-verdicts]").first
+        report.get_by_text("Show 288 responses").click()
+        card = report.locator(".card", has=report.locator(".s[data-verdicts]")).first
+        card.locator("summary").first.click()
+        sentence = card.locator(".s[data-verdicts]").first
         sentence.focus()
         shown = sentence.evaluate("element => getComputedStyle(element, '::after').content")
         assert "simulated/judge-a" in shown
 
     def test_filters_leave_what_was_asked_for(self, report: Page) -> None:
         both = "[data-model='simulated/drifting'][data-persona=E-neutral]"
+        report.get_by_text("Show 288 responses").click()
         wanted = report.locator(f".card{both}").count()
         assert wanted > 0
         report.get_by_role("combobox", name="Model").select_option("simulated/drifting")
@@ -208,6 +214,9 @@ class TestForEverybody:
     def test_axe_finds_nothing_serious(self, offline: Page, half: str, scheme: str) -> None:
         offline.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         offline.goto(half)
+        offline.evaluate(UNFOLD)
+        for card in offline.locator(".card").all()[:6]:
+            card.locator("summary").first.click()
         assert barriers(offline) == []
 
     def test_a_figure_takes_the_readers_colours(self, report: Page) -> None:
@@ -221,6 +230,20 @@ class TestForEverybody:
         assert dots.first.evaluate(colour) != light
         report.emulate_media(color_scheme="dark", media="print")
         assert dots.first.evaluate(colour) == light
+
+    def test_a_link_to_a_response_unfolds_it(self, report: Page) -> None:
+        name = report.locator(".card").last.get_attribute("id")
+        report.evaluate("name => { location.hash = name; }", name)
+        card = report.locator(".card[open]")
+        expect(card).to_have_attribute("id", name or "")
+        expect(card.locator(".item")).to_be_in_viewport()
+
+    def test_it_prints_its_definitions_and_no_folded_responses(self, report: Page) -> None:
+        definition = report.get_by_text("One model playing one persona in one task")
+        expect(definition).to_be_hidden()
+        report.emulate_media(media="print")
+        assert definition.evaluate("element => element.getBoundingClientRect().height") > 0
+        expect(report.locator(".card").first).to_be_hidden()
 
     def test_it_prints_without_what_only_a_screen_can_do(self, report: Page) -> None:
         report.emulate_media(media="print")
@@ -271,7 +294,7 @@ class TestHostileTexts:
     def test_a_report_of_a_thousand_responses_is_one_small_file(self, offline: Page, tmp_path: Path) -> None:
         large = sample(5, 3)
         address = written(tmp_path, large.results, large.responses)
-        assert (tmp_path / "report.html").stat().st_size < 3_000_000
+        assert (tmp_path / "report.html").stat().st_size < 2_000_000
         offline.goto(address)
         expect(offline.get_by_role("heading", name="Comparison with published results")).to_be_visible()
         ids = offline.evaluate("[...document.querySelectorAll('[id]')].map(element => element.id)")
@@ -292,6 +315,8 @@ class TestReaders:
         hebrew = "\u05e9\u05dc\u05d5\u05dd."
         response = response_of(f"{hebrew}\n\nHello.", (hebrew, 5), ("Hello.", 5), item_text=hebrew)
         offline.goto(written(tmp_path, results_of([response]), [response]))
+        offline.evaluate(UNFOLD)
+        offline.locator(".card > summary").click()
         ends = offline.evaluate(
             """() => [...document.querySelectorAll(".card .text, .card .item")].map((paragraph) => {
               const range = document.createRange();

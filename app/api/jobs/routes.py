@@ -476,6 +476,7 @@ async def judge_calls(
 )
 @needs(Scope.READ)
 async def report(
+    request: StrictRequest,
     job_id: JobId,
     services: ServicesDep,
     tenant: TenantDep,
@@ -518,6 +519,7 @@ async def report(
         level=level,
         calibrated=calibrated,
         study=study,
+        service=str(request.base_url).rstrip("/"),
     )
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}

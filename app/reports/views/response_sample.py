@@ -25,10 +25,17 @@ class _Ranked:
 
 
 class ResponseSample:
-    """Collects the worst responses and an even sample of all."""
+    """Collects the worst responses and an even sample of all.
 
-    def __init__(self, cells: int) -> None:
+    Args:
+        cells: How many the sample is drawn from.
+        always: The id of a response that is kept in any case, before all others.
+    """
+
+    def __init__(self, cells: int, always: str | None = None) -> None:
         self.seen = 0
+        self.always = always
+        self._first: list[Card] = []
         self._share = -(-SAMPLE // max(1, cells))
         self._worst: list[_Ranked] = []
         self._samples: dict[tuple[str, str, str], list[_Ranked]] = defaultdict(list)
@@ -37,6 +44,8 @@ class ResponseSample:
     def add(self, card: Card) -> None:
         """Takes a response into account."""
         self.seen += 1
+        if card.id == self.always:
+            self._first = [card]
         lottery = blake2b(card.id.encode(), digest_size=8).hexdigest()
         _keep(self._samples[card.model, card.persona, card.task], self._share, _Ranked((lottery,), card))
         fidelity, deviation = card.badness
@@ -53,7 +62,7 @@ class ResponseSample:
         in_turn = (
             ranked.card for pair in zip_longest(worst, sample) for ranked in pair if ranked is not None
         )
-        return list({card.id: card for card in in_turn}.values())
+        return list({card.id: card for card in (*self._first, *in_turn)}.values())
 
     def quotes(self, model: str) -> list[Card]:
         """A model's responses with the sentences farthest out of character, each of another persona."""

@@ -64,6 +64,7 @@ async def export_report(
     level: ReportLevel,
     calibrated: Sequence[Json] = (),
     study: HumanStudy | None = None,
+    service: str = "",
 ) -> AsyncIterator[bytes]:
     """A report, chunk by chunk.
 
@@ -76,11 +77,12 @@ async def export_report(
         level: What a row is; for tables only.
         calibrated: Its figures as people would give them, for HTML.
         study: How far people agree with its judges, for HTML.
+        service: Where the service is reached, for HTML's links.
     """
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        yield await _html(engine, job, context, results, calibrated, study)
+        yield await _html(engine, job, context, results, calibrated, study, service)
     else:
         # Imported when needed: pyarrow would double the API's start-up time and memory.
         from app.reports.exports import csv, files, jsonl, parquet  # noqa: PLC0415
@@ -107,6 +109,7 @@ async def _html(
     results: str,
     calibrated: Sequence[Json],
     study: HumanStudy | None,
+    service: str,
 ) -> bytes:
     from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
 
@@ -117,5 +120,14 @@ async def _html(
     environments = await read_environments(engine, job, context)
     responses = stream_all(engine, job, context)
     return await html.html_report(
-        results, responses, distances, published, calibrated, job.error, study, by_instruction, environments
+        results,
+        responses,
+        distances,
+        published,
+        calibrated,
+        job.error,
+        study,
+        by_instruction,
+        environments,
+        service=service,
     )

@@ -17,13 +17,17 @@
 
   const unfold = () => {
     const card = document.getElementById(location.hash.slice(1));
-    if (card?.matches(".card")) card.open = true;
+    if (!card?.matches(".card")) return;
+    document.getElementById("all-responses").open = card.open = true;
+    card.scrollIntoView();
   };
 
   addEventListener("hashchange", unfold);
   unfold();
-  form.addEventListener("input", apply);
-  form.addEventListener("submit", (event) => event.preventDefault());
-  form.hidden = false;
-  apply();
+  if (form) {
+    form.addEventListener("input", apply);
+    form.addEventListener("submit", (event) => event.preventDefault());
+    form.hidden = false;
+    apply();
+  }
 }

@@ -66,8 +66,9 @@ async def html_report(
     responses: AsyncIterator[JudgedResponse],
     distances: Sequence[dict[str, Any]] = (),
     published: Baselines | None = None,
+    service: str = "",
 ) -> str:
-    page = await html.html_report(json.dumps(results), responses, distances, published)
+    page = await html.html_report(json.dumps(results), responses, distances, published, service=service)
     return page.decode()
 
 
@@ -76,10 +77,11 @@ async def page_of(
     results: dict[str, Any] | None = None,
     distances: Sequence[dict[str, Any]] = (),
     published: Baselines | None = None,
+    service: str = "",
 ) -> Page:
     responses = list(responses)
     document = results or results_of(responses)
-    return Page(await html_report(document, stream(responses), distances, published))
+    return Page(await html_report(document, stream(responses), distances, published, service))
 
 
 def shape(page: Page) -> list[tuple[str, list[str]]]:

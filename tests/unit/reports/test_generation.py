@@ -34,7 +34,7 @@ class TestWhatItSays:
     async def test_how_many_were_wanted_found_and_dropped_and_where_they_are(self) -> None:
         page = await page_of()
         assert "All 40 requested personas were generated." in page.text
-        assert f"GET /v1/persona-sets/{MADE['id']}" in page.text
+        assert ("a", {"href": f"/v1/persona-sets/{MADE['id']}"}) in page.elements
         cells = [text for tag, text in page.texts if tag in {"small", "th", "td"} and text.strip()]
         assert {"duplicate", "alike", "40", "4", "12", "27"} <= set(cells)
         assert not {"unusable", "surplus"} & set(cells)
@@ -63,7 +63,8 @@ class TestWhatItSays:
             assert words not in page.text
         targets = {attrs.get("id") for _, attrs in page.elements}
         linked = [attrs["href"] or "" for tag, attrs in page.elements if tag == "a"]
-        assert all(href.removeprefix("#") in targets for href in linked)
+        assert all(href[1:] in targets for href in linked if href.startswith("#"))
+        assert {"#contents", "#generation-title", "#cost-title"} <= set(linked)
         assert not [tag for tag, _ in page.elements if tag == "script"]  # it has nothing to filter
 
 

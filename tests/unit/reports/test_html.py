@@ -9,7 +9,6 @@ import pytest
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.verdict import VerdictStatus
 from app.domain.metrics.registry import METRICS
-from app.reports.html import OPEN_CARDS
 from app.reports.views.run_matrices import varying_cells
 from app.reports.views.top_comparison import compare_top
 from app.services.results.baselines import BaselineFilter, baselines
@@ -101,7 +100,7 @@ class TestWhatItSays:
         )
         assert (
             f"Clear lead simulated/steady stays in character best: in {100 * steady['value']:.0f} % of sentences on average "
-            f"(95 % interval {own[0]} % to {own[1]} %), ahead of simulated/drifting ({100 * drifting['value']:.0f} %) by "
+            f"(ACCatom, 95 % interval {own[0]} % to {own[1]} %), ahead of simulated/drifting ({100 * drifting['value']:.0f} %) by "
             f"{round(100 * found.row.difference)} percentage points [{ends[0]}, {ends[1]}]."
         ) in page.text
         assert f"over {found.row.pairs} pairs ({found.row.personas} personas); p" in page.text
@@ -352,7 +351,7 @@ class TestWhatItSays:
         found = [attrs["dir"] for tag, attrs in page.elements if tag == "p" and attrs.get("class") == "text"]
         assert found == ["rtl", "ltr", "rtl"]
 
-    async def test_the_worst_responses_come_first_and_unfolded(self) -> None:
+    async def test_the_worst_responses_come_first_and_all_are_folded(self) -> None:
         good = response_of("Yes.", ("Yes.", 5), id="good", persona="good")
         mixed = response_of("Yes. No.", ("Yes.", 5), ("No.", 1), id="mixed", persona="mixed")
         bad = response_of("No.", ("No.", 1), id="bad", persona="bad")
@@ -361,7 +360,7 @@ class TestWhatItSays:
         responses = [good, failed, near, mixed, bad]
         page = await page_of(responses)
         assert [card["data-persona"] for card in page.cards()] == ["bad", "near", "mixed", "good", "lost"]
-        assert sum("open" in card for card in page.cards()) == min(5, OPEN_CARDS)
+        assert not [tag for tag, attrs in page.elements if "open" in attrs]
 
     async def test_refused_failed_and_empty_responses_are_shown_as_what_they_are(self) -> None:
         page = await page_of(
@@ -422,7 +421,7 @@ class TestWhatItSays:
         low = response_of("No.", ("No.", 1), level="low", levels={"E": "low"}, id="low", persona="E-low")
         # ACC_atom: (1/2 + 1) / 2
         page = await page_of([high, low])
-        assert "simulated/steady stays in character in 75 % of sentences on average." in page.text
+        assert "simulated/steady stays in character in 75 % of sentences on average (ACCatom)." in page.text
         assert "weakest on" not in page.text  # of two personas nothing can be said
 
     async def test_a_level_whose_interval_lies_below_the_others_is_where_it_breaks(self) -> None:

@@ -88,7 +88,7 @@ STUDY = HumanStudy(
 async def text(study: HumanStudy | None) -> str:
     made = sample()
     page = await html.html_report(json.dumps(made.results), stream(made.responses), study=study)
-    _, title, after = Page(page.decode()).text.partition("Agreement with people by model and task")
+    _, title, after = Page(page.decode()).text.partition("Agreement with people by model and task ρ is")
     return title + after[:3000]
 
 

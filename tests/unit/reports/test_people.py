@@ -38,7 +38,7 @@ async def section(people: list[dict[str, object]] | None) -> str:
     made = sample()
     results = made.results | ({} if people is None else {"human_agreement": people})
     text = Page(await html_report(results, stream(made.responses))).text
-    _, title, after = text.partition("Agreement between annotators and judges")
+    _, title, after = text.partition("Agreement between annotators and judges τ and ρ")
     return title + after[:1500]
 
 

@@ -80,7 +80,7 @@ class TestVerdict:
 
     async def test_a_job_with_atomic_tasks_keeps_its_own(self) -> None:
         text = (await page_of(two_models(), [response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])).text
-        assert "simulated/steady stays in character in 50 % of sentences on average." in text
+        assert "simulated/steady stays in character in 50 % of sentences on average (ACCatom)." in text
         assert "PersonaScore from" not in text
         assert "Mean score from 1 to 5" in text
 
