@@ -359,13 +359,14 @@ def compare(a: SideIn, b: SideIn, *, pairing: Pairing = "cells") -> Call[Compari
     return Call("POST", "/v1/comparisons", read_json, body={"a": a, "b": b, "pairing": pairing})
 
 
-def compare_models(models: Sequence[SideIn]) -> Call[ComparisonOfModels]:
+def compare_models(models: Sequence[SideIn], *, pairing: Pairing = "cells") -> Call[ComparisonOfModels]:
     """Compares every pair of several models and ranks them.
 
     Args:
         models: 2 to 20, each ``{job, model}`` or ``{baseline}``; ``{job}`` stands for all models of the job.
+        pairing: What is compared: the values of a cell, or of one item that all answered.
     """
-    return Call("POST", "/v1/comparisons", read_json, body={"models": [*models]})
+    return Call("POST", "/v1/comparisons", read_json, body={"models": [*models], "pairing": pairing})
 
 
 # -- sets ---------------------------------------------------------------------------------------------------------

@@ -953,7 +953,7 @@ class ComparisonIn(TypedDict):
     a: SideIn
     b: SideIn
     pairing: NotRequired[Literal["cells", "items"]]
-    """What forms a pair: the values of a cell, or of one item (a question, an essay's context) that both answered as the same persona. Items are the same if their words are; published results have no items."""
+    """What is paired: the values of a cell, or of one item (a question, an essay's context) that all answered as the same persona. Items are the same if their words are; published results have no items."""
 
 
 class ModelOfMany(TypedDict):
@@ -998,9 +998,11 @@ class PairDifference(TypedDict):
 
 
 class Ranking(TypedDict):
-    """All models by one metric, over all tasks."""
+    """All models by one metric."""
 
     metric: str
+    task: NotRequired[str | None]
+    """`null`: all tasks."""
     exploratory: bool
     """Whether the metric was not chosen in advance: tests are corrected for all such metrics, but not those of the primary metric."""
     population: str
@@ -1013,6 +1015,8 @@ class Ranking(TypedDict):
     """The highest value first."""
     differences: list[PairDifference]
     """Each pair once, the model with the higher value first."""
+    over_items: NotRequired[list[PairDifference] | None]
+    """With `pairing` items: the same pairs, with items drawn anew instead of personas: these personas, asked other items like these."""
     smallest_p_value: float | None
     """The smallest p-value that permutations of so few personas can give; `null` for Student's t tests."""
     smallest_detectable: float | None
@@ -1025,11 +1029,16 @@ class ComparisonOfModels(TypedDict):
 
     object: Literal["comparison_of_models"]
     models: list[ModelOfMany]
+    pairing: Literal["cells", "items"]
     primary: str
     """The metric that decides; chosen in advance."""
     simulated: bool
     rankings: list[Ranking]
-    """By each metric, the primary one first."""
+    """By each metric over all tasks, the primary one first."""
+    in_tasks: list[Ranking]
+    """By `acc_atom` and `task_score` in each task where there are several; corrected for all of these."""
+    calibrated: list[CalibratedFigure]
+    """Differences a − b as people would give them, from what labelling rounds drew; empty where one of the jobs has no such labels, or with published models."""
     notes: list[str]
     """What to know before judging the differences."""
 
@@ -2488,6 +2497,8 @@ class ModelsIn(TypedDict):
 
     models: Sequence[SideIn]
     """A job without `model` stands for all of its models; 2 to 20 in all."""
+    pairing: NotRequired[Literal["cells", "items"]]
+    """What is paired: the values of a cell, or of one item (a question, an essay's context) that all answered as the same persona. Items are the same if their words are; published results have no items."""
 
 
 class NewApiKey(TypedDict):

@@ -18,7 +18,7 @@ from persona_assay.types import SideIn
     "--pairing",
     type=click.Choice(get_args(Pairing)),
     default="cells",
-    help="Of two models: pair whole cells, or single questions that both models answered.",
+    help="Pair whole cells, or single questions that all of the models answered.",
 )
 @URL
 @AS_JSON
@@ -31,16 +31,14 @@ def compare(models: tuple[str, ...], pairing: Pairing, url: str, *, as_json: boo
     """
     sides = [_side(each) for each in models]
     with told_errors(), client_of(url) as client:
-        if pairing == "items" and len(sides) != 2:  # noqa: PLR2004 - a pair
-            raise CommandError("--pairing items compares two models")
         from persona_assay.terminal.consoles import out  # noqa: PLC0415
         from persona_assay.terminal.decisions import comparison_view, models_view  # noqa: PLC0415
 
-        if len(sides) == 2:  # noqa: PLR2004
+        if len(sides) == 2:  # noqa: PLR2004 - a pair
             two = client.compare(sides[0], sides[1], pairing=pairing)
             print_json(two) if as_json else out().print(comparison_view(two))
         else:
-            found = client.compare_models(sides)
+            found = client.compare_models(sides, pairing=pairing)
             print_json(found) if as_json else out().print(models_view(found))
 
 

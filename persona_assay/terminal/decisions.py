@@ -84,16 +84,10 @@ def comparison_view(found: Json) -> RenderableType:
 def models_view(found: Json) -> RenderableType:
     """Several models for a terminal: their ranks by each metric, and all pairs by the one that decides."""
     primary = found["rankings"][0]
-    models = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
-    models.add_column("model", overflow="fold")
-    for ranking in found["rankings"]:
-        models.add_column(_label(ranking["metric"]), justify="right", no_wrap=True)
-    for one in primary["models"]:
-        name = one["name"]
-        own = [
-            next(each for each in ranking["models"] if each["name"] == name) for ranking in found["rankings"]
-        ]
-        models.add_row(printable(name), *(f"{each['value']:.2f} {_ranks(each['rank'])}" for each in own))
+    names = [each["name"] for each in primary["models"]]
+    tables = [_ranked(names, found["rankings"])]
+    if found.get("in_tasks"):
+        tables.append(_ranked(names, found["in_tasks"]))
     pairs = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for header in ("A", "B"):
         pairs.add_column(header, overflow="fold")
@@ -109,8 +103,24 @@ def models_view(found: Json) -> RenderableType:
             MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
             _number(p_value, 4),
         )
-    parts: list[RenderableType] = [Fitted(models), "", Fitted(pairs, heads=2), ""]
+    parts: list[RenderableType] = []
+    for table in tables:
+        parts += [Fitted(table), ""]
+    parts += [Fitted(pairs, heads=2), ""]
     return Group(*parts, *(Text(printable(each), style="hint") for each in _remarks_on_models(found)))
+
+
+def _ranked(names: Sequence[str], rankings: Sequence[Json]) -> Table:
+    """The models' values and ranks, a column for each metric or task."""
+    models = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
+    models.add_column("model", overflow="fold")
+    for ranking in rankings:
+        task = f" in {printable(ranking['task'])}" if ranking.get("task") else ""
+        models.add_column(f"{_label(ranking['metric'])}{task}", justify="right", no_wrap=True)
+    for name in names:
+        own = [next(each for each in ranking["models"] if each["name"] == name) for ranking in rankings]
+        models.add_row(printable(name), *(f"{each['value']:.2f} {_ranks(each['rank'])}" for each in own))
+    return models
 
 
 def _label(metric: str) -> str:

@@ -77,6 +77,30 @@ class TestComparisons:
         assert rows[0]["over_items"]["ci95"] is not None
         assert rows[0]["ci95_reason"] == "too_few_personas: 2 personas; an interval needs 5"
 
+    def test_several_models_are_compared_by_what_they_were_asked(
+        self, stack: Service, finished: Json
+    ) -> None:
+        models = [{"job": finished["id"], "model": name} for name in ("simulated/sim-faithful", "shy")]
+        two = stack.post("/v1/comparisons", {"a": models[0], "b": models[1], "pairing": "items"}).json()
+        many = stack.post("/v1/comparisons", {"models": models, "pairing": "items"}).json()
+        assert (many["pairing"], many["calibrated"]) == ("items", [])
+        for task, rankings in (
+            (None, many["rankings"]),
+            *((each["task"], [each]) for each in many["in_tasks"]),
+        ):
+            row = next(r for r in two["differences"] if (r["metric"], r["task"]) == ("acc_atom", task))
+            ranking = rankings[0]
+            (pair,), (of_items,) = ranking["differences"], ranking["over_items"]
+            assert ranking["values"] == row["pairs"]
+            assert pair["difference"] == of_items["difference"] == pytest.approx(abs(row["difference"]))
+            assert pair["ci95_reason"] == "too_few_personas: 2 personas; an interval needs 5"
+            if row["over_items"]["items"] < 5:
+                assert of_items["ci95_reason"].startswith("too_few_items: ")
+                continue
+            low, high = of_items["ci95"]
+            assert low <= of_items["difference"] <= high
+            assert (of_items["p_value"] < 0.05) == (row["over_items"]["p_value"] < 0.05)
+
     def test_published_figures_have_no_items(self, stack: Service, finished: Json) -> None:
         body = {"a": {"job": finished["id"], "model": "shy"}, "b": {"baseline": "GPT-4o"}, "pairing": "items"}
         assert pointers(stack.post("/v1/comparisons", body)) == ["/b/baseline"]

@@ -174,7 +174,8 @@ class TestBadRequests:
             ({"models": [one, 3]}, "/models/1"),
             ({"models": one}, "/models"),
             ({"models": None}, "/models"),
-            ({"models": [one, other], "pairing": "items"}, "/pairing"),
+            ({"models": [one, other], "pairing": "runs"}, "/pairing"),
+            ({"models": [one, {"baseline": "GPT-4o"}], "pairing": "items"}, "/models/1/baseline"),
             ({"models": [one, other], "a": one}, "/a"),
             ({"models": [one] * 21}, "/models"),
         ]
@@ -235,7 +236,7 @@ class TestPage:
             (
                 "model=baseline:GPT-4o&model=baseline:GPT-4o",
                 422,
-                "baseline:GPT-4o: <bdi>names a model a second",
+                "baseline:GPT-4o: <bdi>repeats a model",
             ),
             (
                 "model=baseline:GPT-4o&model=baseline:<b>",

@@ -131,6 +131,18 @@ class TestADifference:
         sides = {side: {"job": job["id"], "model": each} for side, each in zip("ab", MODELS, strict=True)}
         compared = stack.post("/v1/comparisons", sides).json()
         assert figure({"all": compared["calibrated"]}, "all", a=MODELS[0], b=MODELS[1]) == found
+        several = stack.post("/v1/comparisons", {"models": [{"job": job["id"]}]}).json()
+        assert figure({"all": several["calibrated"]}, "all", a=MODELS[0], b=MODELS[1]) == found
+        assert [(each["metric"], each["task"]) for each in several["in_tasks"]] == [
+            ("task_score", task) for task in TASKS
+        ]
+        for each in several["in_tasks"]:
+            assert {one["name"]: one["value"] for one in each["models"]} == {
+                model: pytest.approx(figure(labelled, "totals", model=model, task=each["task"])["judged"])
+                for model in MODELS
+            }
+        of_several = stack.get("/compare", params={"model": job["id"]})
+        assert "Differences as people would give them" in of_several.text
         page = stack.get(
             "/compare", params={side: f"{job['id']}:{each['model']}" for side, each in sides.items()}
         )

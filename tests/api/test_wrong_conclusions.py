@@ -234,6 +234,16 @@ class TestTextsOfDifferentLength:
             assert rows[name]["p_value_holm"] > 0.01
         assert rows["acc_atom"]["p_value"] is not None
 
+    def test_nor_are_several_models(self, stack: Service, jobs: tuple[str, str]) -> None:
+        found = stack.post("/v1/comparisons", {"models": [{"job": job} for job in jobs]}).json()
+        rankings = {each["metric"]: each for each in found["rankings"]}
+        for name in ("rc_atom", "ic_atom"):
+            (pair,) = rankings[name]["differences"]
+            assert pair["ci95_reason"].startswith("other_length: a has ")
+            (pair,) = rankings[f"{name}_rarefied"]["differences"]
+            assert pair["difference"] < 0.06
+            assert pair["p_value"] > 0.01
+
     def test_are_not_called_different_from_published_ones(
         self, stack: Service, jobs: tuple[str, str]
     ) -> None:

@@ -57,7 +57,8 @@ async def compare(
     With `models`, compares every pair of several models on what all of them have; intervals, p-values and ranks hold for all pairs at once.
     """
     if isinstance(body, ModelsIn):
-        return await compare_models(comparer_of(services), tenant, [_side(each) for each in body.models])
+        models = [_side(each) for each in body.models]
+        return await compare_models(comparer_of(services), tenant, models, body.pairing)
     return await comparer_of(services).compare(tenant, _side(body.a), _side(body.b), body.pairing)
 
 

@@ -321,7 +321,7 @@ def compare(a: Figures, b: Figures) -> Compared:
         return Compared([], left_out)
     samples = _Samples(
         PersonaSample([place.persona for _, place in pairs], SEED),
-        PersonaSample([_asked(place) for _, place in pairs], SEED)
+        PersonaSample([asked_of(place) for _, place in pairs], SEED)
         if any(place.item for _, place in pairs)
         else None,
     )
@@ -448,7 +448,7 @@ class _Samples:
     items: PersonaSample | None
 
 
-def _asked(place: Place) -> str:
+def asked_of(place: Place) -> str:
     """What tells one item of one persona from any other; dimensions that share an answer share it."""
     return f"{place.persona}\0{place.task}\0{place.item}"
 
@@ -488,7 +488,7 @@ def _row(
     ]
     width = max(pair.width for _, pair in found)
     by_persona = [(place.persona, pair.a - pair.b) for place, pair in found]
-    by_item = [(_asked(place), pair.a - pair.b) for place, pair in found]
+    by_item = [(asked_of(place), pair.a - pair.b) for place, pair in found]
     return _Row(
         metric=metric,
         task=task,

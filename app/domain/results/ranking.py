@@ -1,6 +1,7 @@
 """Several models on the same personas, tasks and dimensions: which differ, and which rank each may have."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from statistics import fmean
 from typing import Literal
@@ -8,12 +9,18 @@ from typing import Literal
 from pydantic import Field
 
 from app.domain.contract import Answer
+from app.domain.labels.contract import CalibratedFigure
 from app.domain.results.comparison import (
+    ACC_ATOM,
     METRICS,
     PERSONA_SCORE,
+    RAREFIED,
+    TASK_SCORE,
     ComparedSide,
     Figures,
+    Pairing,
     Place,
+    asked_of,
     obstacle_to_tests,
     primary_of,
 )
@@ -21,6 +28,9 @@ from app.domain.statistics.design import DesignCell, Stratum
 from app.domain.statistics.models import PairOfModels, compare_all, ranks
 from app.domain.statistics.paired import ALPHA
 from app.domain.statistics.variability import Variability
+
+ANY_ITEM = Stratum("", "", "")
+"""Items are drawn from all that a persona may be asked, as in comparisons of two models."""
 
 
 class ModelOfMany(ComparedSide):
@@ -58,9 +68,10 @@ class PairDifference(Answer):
 
 
 class Ranking(Answer):
-    """All models by one metric, over all tasks."""
+    """All models by one metric."""
 
     metric: str = Field(examples=["acc_atom"])
+    task: str | None = Field(None, description="`null`: all tasks.")
     exploratory: bool = Field(
         description="Whether the metric was not chosen in advance: tests are corrected for all such metrics, "
         "but not those of the primary metric."
@@ -71,6 +82,11 @@ class Ranking(Answer):
     models: list[RankedModel] = Field(description="The highest value first.")
     differences: list[PairDifference] = Field(
         description="Each pair once, the model with the higher value first."
+    )
+    over_items: list[PairDifference] | None = Field(
+        None,
+        description="With `pairing` items: the same pairs, with items drawn anew instead of personas: these personas, asked other"
+        " items like these.",
     )
     smallest_p_value: float | None = Field(
         description="The smallest p-value that permutations of so few personas can give; `null` for Student's "
@@ -88,9 +104,17 @@ class ComparisonOfModels(Answer):
 
     object: Literal["comparison_of_models"] = "comparison_of_models"
     models: list[ModelOfMany]
+    pairing: Pairing
     primary: str = Field(description="The metric that decides; chosen in advance.")
     simulated: bool
-    rankings: list[Ranking] = Field(description="By each metric, the primary one first.")
+    rankings: list[Ranking] = Field(description="By each metric over all tasks, the primary one first.")
+    in_tasks: list[Ranking] = Field(
+        description="By `acc_atom` and `task_score` in each task where there are several; corrected for all of these."
+    )
+    calibrated: list[CalibratedFigure] = Field(
+        description="Differences a − b as people would give them, from what labelling rounds drew; empty where one of the jobs has"
+        " no such labels, or with published models."
+    )
     notes: list[str] = Field(description="What to know before judging the differences.")
 
 
@@ -101,15 +125,40 @@ def rank_models(models: Mapping[str, Figures]) -> list[Ranking]:
         models: Two or more models' figures.
     """
     shared = {
-        metric: found for metric in (PERSONA_SCORE, *METRICS) if (found := shared_places(models, metric))
+        metric: found
+        for metric in (PERSONA_SCORE, *METRICS, *RAREFIED.values())
+        if (found := shared_places(models, metric))
     }
-    primary = primary_of(shared)
+    if primary_of(shared) is None and (found := shared_places(models, TASK_SCORE)):
+        shared = {
+            TASK_SCORE: found,
+            **shared,
+        }  # of answers to PersonaGym's questions, that have no PersonaScore
+    primary = primary_of(shared) or next((name for name in shared if name == TASK_SCORE), None)
     if primary is None:
         return []
     others = [metric for metric in shared if metric != primary]
     return [
         rank_by(models, primary, shared[primary]),
         *(rank_by(models, metric, shared[metric], exploratory=len(others)) for metric in others),
+    ]
+
+
+def rank_in_tasks(models: Mapping[str, Figures]) -> list[Ranking]:
+    """Compares models in each task; nothing where there is a single one.
+
+    Args:
+        models: Two or more models' figures.
+    """
+    found: dict[tuple[str, str], list[Place]] = {}
+    for metric in (ACC_ATOM, TASK_SCORE):
+        for place in shared_places(models, metric):
+            found.setdefault((metric, place.task), []).append(place)
+    if len(found) == 1:
+        return []
+    return [
+        rank_by(models, metric, places, exploratory=len(found)).model_copy(update={"task": task})
+        for (metric, task), places in found.items()
     ]
 
 
@@ -164,6 +213,16 @@ def rank_by(
     numbers = {words: n for n, words in enumerate(wordings)}
     cells = {name: _design(own[name], numbers) for name in order}
     found = compare_all(cells, width, obstacles, max(1, exploratory))
+    of_items = None
+    if any(place.item for place in places):
+        asked = [asked_of(place) for place in places]
+        items = {
+            name: [
+                replace(cell, persona=item, stratum=ANY_ITEM) for item, cell in zip(asked, each, strict=True)
+            ]
+            for name, each in cells.items()
+        }
+        of_items = compare_all(items, width, obstacles, max(1, exploratory)).pairs
     by_rank = ranks(order, found.pairs)
     return Ranking(
         metric=metric,
@@ -173,6 +232,7 @@ def rank_by(
         personas=len({place.persona for place in places}),
         models=[RankedModel(name=name, value=means[name], rank=by_rank[name]) for name in order],
         differences=[_pair(pair) for pair in found.pairs],
+        over_items=None if of_items is None else [_of_items(pair) for pair in of_items],
         smallest_p_value=found.smallest_p,
         smallest_detectable=found.detectable,
         smallest_detectable_reason=found.detectable_reason,
@@ -206,4 +266,12 @@ def _pair(pair: PairOfModels) -> PairDifference:
         ci95_reason=pair.interval.reason,
         p_value=pair.p,
         p_value_corrected=pair.corrected,
+    )
+
+
+def _of_items(pair: PairOfModels) -> PairDifference:
+    """A pair of which items stood where personas do."""
+    reason = pair.interval.reason
+    return _pair(pair).model_copy(
+        update={"ci95_reason": None if reason is None else reason.replace("persona", "item")}
     )

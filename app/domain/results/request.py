@@ -26,6 +26,13 @@ class SideIn(Body):
         return self
 
 
+PairingIn = Annotated[
+    Literal["cells", "items"],
+    Field(
+        description="What is paired: the values of a cell, or of one item (a question, an essay's context) that all"
+        " answered as the same persona. Items are the same if their words are; published results have no items."
+    ),
+]
 MOST_MODELS = 20
 """Models that are compared at a time: 190 pairs."""
 COMPARISON_EXAMPLE: JsonDict = {
@@ -43,12 +50,7 @@ class ComparisonIn(Body):
 
     a: SideIn
     b: SideIn
-    pairing: Literal["cells", "items"] = Field(
-        "cells",
-        description="What forms a pair: the values of a cell, or of one item (a question, an essay's context) "
-        "that both answered as the same persona. Items are the same if their words are; published "
-        "results have no items.",
-    )
+    pairing: PairingIn = "cells"
 
 
 class ModelsIn(Body):
@@ -65,6 +67,7 @@ class ModelsIn(Body):
         max_length=MOST_MODELS,
         description=f"A job without `model` stands for all of its models; 2 to {MOST_MODELS} in all.",
     )
+    pairing: PairingIn = "cells"
 
 
 def _kind(value: object) -> str:

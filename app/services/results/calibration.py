@@ -4,7 +4,7 @@ import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, NamedTuple
 
@@ -144,26 +144,28 @@ class CalibrationReader:
         return found or _unlabelled(job, half_width)
 
     async def differences(
-        self, sides: Sequence[ModelOfJob], without: Collection[str]
+        self, sides: Sequence[tuple[str, ModelOfJob]], without: Collection[str]
     ) -> list[contract.CalibratedFigure]:
         """Of each two of these models the first one's figures less the other's, over the cells that both have.
 
         Args:
-            sides: Models of the same or of several jobs; none where nobody has labelled one of the jobs.
+            sides: Models of the same or of several jobs, each with what it is called; none where nobody has labelled one of the jobs.
             without: Personas that are left out.
         """
-        jobs = {side.job.id: side for side in sides}
+        jobs = {side.job.id: side for _, side in sides}
 
         async def compute() -> list[contract.CalibratedFigure]:
             made = {
                 id_: await _calibrations(self._engine, side.job, side.context) for id_, side in jobs.items()
             }
             found = []
-            for one, other in combinations([(made[side.job.id], side.model) for side in sides], 2):
+            for one, other in combinations(
+                [(name, made[side.job.id], side.model) for name, side in sides], 2
+            ):
                 found += await asyncio.to_thread(_differences, one, other, without)
             return found
 
-        of = (*((side.job.id, side.model) for side in sides), *sorted(without))
+        of = (*((name, side.job.id, side.model) for name, side in sides), *sorted(without))
         return await self._compared.read([side.job for side in jobs.values()], compute, of=of) or []
 
     async def models(self, job: JobRow) -> list[dict[str, Any]]:
@@ -229,10 +231,10 @@ async def _calibrations(engine: AsyncEngine, job: JobRow, context: JobContext) -
 
 
 def _differences(
-    first: tuple[_Calibrations, str], second: tuple[_Calibrations, str], without: Collection[str]
+    first: tuple[str, _Calibrations, str], second: tuple[str, _Calibrations, str], without: Collection[str]
 ) -> list[contract.CalibratedFigure]:
     """The one model's figures less the other's; CPU only."""
-    (one, model), (other, other_model) = first, second
+    (name, one, model), (other_name, other, other_model) = first, second
     labelled = sorted(one.sentences.keys() & other.sentences.keys())
     unlabelled = sorted((one.dimensions & other.dimensions) - {*labelled})
     found = over_dimensions(
@@ -245,7 +247,8 @@ def _differences(
     if one.grades is not None and other.grades is not None:
         found += one.grades.difference(model, other.grades, other_model, without)
     shown = _Shown(HALF_WIDTH, {})
-    return [shown.figure(each) for each in found]
+    named = {"a": name, "b": other_name}
+    return [shown.figure(replace(each, keys={**each.keys, **named})) for each in found]
 
 
 async def read_pilot(engine: AsyncEngine, contexts: JobContexts, job: JobRow, dimension: str | None) -> Pilot:

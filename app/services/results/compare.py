@@ -1,12 +1,15 @@
 """Compares two models: of one job, of two, or of a job and a paper."""
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations, starmap
+from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.labels.contract import CalibratedFigure
 from app.domain.results.comparison import (
     ComparedSide,
     Comparison,
@@ -88,27 +91,36 @@ class Comparer:
         other = await self.side(tenant, "/b", b, pairing, read)
         if one.about == other.about:
             raise InvalidJobError([FieldError("/b", "must differ from a")])
-        if pairing == "cells" and one.source and other.source:
-            one, other = await self._rarefied(one, other, one.source, other.source)
+        if pairing == "cells":
+            one, other = await self.rarefied([one, other])
         found = await asyncio.to_thread(_compared, one, other, pairing)
-        if pairing == "cells" and one.source and other.source:
-            reworded = reworded_personas([one, other])
-            found.calibrated = await self.results.calibration.differences(
-                [one.source, other.source], reworded
-            )
+        if pairing == "cells":
+            found.calibrated = await self.calibrated([one.about.model, other.about.model], [one, other])
         return found
 
-    async def _rarefied(
-        self, one: Side, other: Side, first: ModelOfJob, second: ModelOfJob
-    ) -> tuple[Side, Side]:
-        """Both sides, with further figures at the same number of sentences where the texts differ in length."""
-        if not await asyncio.to_thread(lengths_differ, one.figures, other.figures):
-            return one, other
-        of_one, of_other = await read_rarefied(self.engine, first, second)
-        return (
-            replace(one, figures=one.figures | of_one),
-            replace(other, figures=other.figures | of_other),
-        )
+    async def rarefied(self, sides: Sequence[Side]) -> Sequence[Side]:
+        """These, with further figures at the same number of sentences where the texts of some differ in length."""
+        sources = [side.source for side in sides if side.source]
+        pairs = combinations([side.figures for side in sides], 2)
+        if len(sources) < len(sides) or not await asyncio.to_thread(
+            lambda: any(starmap(lengths_differ, pairs))
+        ):
+            return sides
+        further = await read_rarefied(self.engine, sources)
+        return [replace(side, figures=side.figures | own) for side, own in zip(sides, further, strict=True)]
+
+    async def calibrated(self, names: Sequence[str], sides: Sequence[Side]) -> list[CalibratedFigure]:
+        """The differences as people would give them; none with published models, of whom nothing is labelled.
+
+        Args:
+            names: What the sides are called.
+            sides: The sides.
+        """
+        sources = [side.source for side in sides if side.source]
+        if len(sources) < len(sides):
+            return []
+        named = list(zip(names, sources, strict=True))
+        return await self.results.calibration.differences(named, reworded_personas(sides))
 
     async def side(
         self, tenant: str, pointer: str, wanted: SideIn, pairing: Pairing, read: dict[str, Results]
@@ -210,7 +222,7 @@ def _compared(one: Side, other: Side, pairing: Pairing) -> Comparison:
         calibrated=[],
         left_out=[*found.left_out, *(UnpairedFigure.at(place, "all", words) for place in sorted(kept))],
         notes=[
-            *notes_on({"a": one, "b": other}),
+            *notes_on({"a": one, "b": other}, "both"),
             *filter(None, [populations(found.differences), attainable_p_value(found.differences)]),
         ],
     )
@@ -230,8 +242,13 @@ def without(side: Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:
     return {key: figure for key, figure in side.figures.items() if key[1].persona not in personas}
 
 
-def notes_on(sides: Mapping[str, Side]) -> list[str]:
-    """What a reader must know to judge the differences of these, by the names that they have in the answer."""
+def notes_on(sides: Mapping[str, Side], all_: Literal["both", "all"]) -> list[str]:
+    """What a reader must know to judge the differences of these.
+
+    Args:
+        sides: By the names that they have in the answer.
+        all_: What they are called together.
+    """
     notes = []
     if any(side.about.simulated for side in sides.values()):
         notes.append("Simulated: these values describe no real model.")
@@ -241,8 +258,8 @@ def notes_on(sides: Mapping[str, Side]) -> list[str]:
         share = side.about.coverage
         if share is not None and share < MINIMUM_COVERAGE:
             notes.append(
-                f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what {'both' if 'b' in sides else 'all'}"
-                " have is compared; missing data could change the difference."
+                f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what {all_} have"
+                " is compared; missing data could change the difference."
             )
         if side.about.baseline is not None:
             notes.append(f"{name}: {NOTE}")

@@ -5,22 +5,25 @@ from collections import Counter
 from collections.abc import Sequence
 
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.results.comparison import population_note
+from app.domain.results.comparison import Pairing, population_note
 from app.domain.results.contract import Results
-from app.domain.results.ranking import ComparisonOfModels, ModelOfMany, Ranking, rank_models
+from app.domain.results.ranking import ComparisonOfModels, ModelOfMany, Ranking, rank_in_tasks, rank_models
 from app.domain.results.request import MOST_MODELS, SideIn
 from app.domain.statistics.paired import ALPHA
 from app.services.jobs.view import find_job
 from app.services.results.compare import Comparer, Side, notes_on, reworded_personas, without
 
 
-async def compare_models(sources: Comparer, tenant: str, wanted: Sequence[SideIn]) -> ComparisonOfModels:
+async def compare_models(
+    sources: Comparer, tenant: str, wanted: Sequence[SideIn], pairing: Pairing = "cells"
+) -> ComparisonOfModels:
     """All pairs of these models.
 
     Args:
         sources: Where results are read.
         tenant: Whose jobs.
         wanted: The models; a job without one stands for all of its own.
+        pairing: What is compared: a cell of each, or an item that all have answered as the same persona.
 
     Raises:
         NotFoundError: If a job does not exist.
@@ -30,11 +33,16 @@ async def compare_models(sources: Comparer, tenant: str, wanted: Sequence[SideIn
     read: dict[str, Results] = {}
     sides: list[Side] = []
     for pointer, each in await _each_model(sources, tenant, wanted):
-        side = await sources.side(tenant, pointer, each, "cells", read)
+        side = await sources.side(tenant, pointer, each, pairing, read)
         if any(side.about == other.about for other in sides):
             raise InvalidJobError([FieldError(pointer, "repeats a model")])
         sides.append(side)
-    return await asyncio.to_thread(_compared, sides)
+    if pairing == "cells":
+        sides = list(await sources.rarefied(sides))
+    found = await asyncio.to_thread(_compared, sides, pairing)
+    if pairing == "cells":
+        found.calibrated = await sources.calibrated([each.name for each in found.models], sides)
+    return found
 
 
 async def _each_model(sources: Comparer, tenant: str, wanted: Sequence[SideIn]) -> list[tuple[str, SideIn]]:
@@ -56,13 +64,14 @@ async def _each_model(sources: Comparer, tenant: str, wanted: Sequence[SideIn]) 
     return found
 
 
-def _compared(sides: Sequence[Side]) -> ComparisonOfModels:
+def _compared(sides: Sequence[Side], pairing: Pairing) -> ComparisonOfModels:
     reworded = reworded_personas(sides)
     named = _named(sides)
     figures = {name: without(side, reworded) for name, side in named.items()}
     rankings = rank_models(figures)
     if not rankings:
-        message = "have no persona, task and dimension in common for which all of them have a value"
+        item = "" if pairing == "cells" else ", item"
+        message = f"have no persona, task{item} and dimension in common for which all of them have a value"
         raise InvalidJobError([FieldError("/models", message)])
     primary = rankings[0]
     return ComparisonOfModels(
@@ -74,10 +83,13 @@ def _compared(sides: Sequence[Side]) -> ComparisonOfModels:
             )
             for name, side in named.items()
         ],
+        pairing=pairing,
         primary=primary.metric,
         simulated=any(side.about.simulated for side in sides),
         rankings=rankings,
-        notes=[*notes_on(named), *filter(None, [_populations(rankings), _attainable(primary)])],
+        in_tasks=rank_in_tasks(figures),
+        calibrated=[],
+        notes=[*notes_on(named, "all"), *filter(None, [_populations(rankings), _attainable(primary)])],
     )
 
 

@@ -1,4 +1,4 @@
-"""RC_atom and IC_atom of two models at the same number of sentences, for comparisons of texts of different length."""
+"""RC_atom and IC_atom of models at the same number of sentences, for comparisons of texts of different length."""
 
 import asyncio
 from collections import defaultdict
@@ -30,10 +30,9 @@ class ModelOfJob(NamedTuple):
     model: str
 
 
-async def read_rarefied(engine: AsyncEngine, one: ModelOfJob, other: ModelOfJob) -> tuple[Figures, Figures]:
-    """Both models' figures by metric and place, at the places that both have."""
-    first, second = await _read_scores(engine, one), await _read_scores(engine, other)
-    return await asyncio.to_thread(rarefied_figures, first, second)
+async def read_rarefied(engine: AsyncEngine, sides: Sequence[ModelOfJob]) -> list[Figures]:
+    """Each model's figures by metric and place, at the places that all have."""
+    return await asyncio.to_thread(rarefied_figures, [await _read_scores(engine, side) for side in sides])
 
 
 async def _read_scores(engine: AsyncEngine, side: ModelOfJob) -> dict[Place, list[CellScores]]:
@@ -54,21 +53,18 @@ async def _read_scores(engine: AsyncEngine, side: ModelOfJob) -> dict[Place, lis
     return found
 
 
-def rarefied_figures(
-    one: Mapping[Place, Sequence[CellScores]], other: Mapping[Place, Sequence[CellScores]]
-) -> tuple[Figures, Figures]:
+def rarefied_figures(sides: Sequence[Mapping[Place, Sequence[CellScores]]]) -> list[Figures]:
     """See :func:`read_rarefied`; CPU only.
 
-    RC_atom is taken at as many sentences as the shortest run of either has, runs with a single one aside; IC_atom at two.
+    RC_atom is taken at as many sentences as the shortest run of any has, runs with a single one aside; IC_atom at two.
 
     Args:
-        one: Each judge's scores of the first model's cells.
-        other: The second's.
+        sides: Each judge's scores of each model's cells.
     """
-    both: tuple[Figures, Figures] = ({}, {})
-    for place in sorted(one.keys() & other.keys()):
-        units = [int(n) for scores in (*one[place], *other[place]) for n in run_units(scores)]
-        for figures, own in zip(both, (one[place], other[place]), strict=True):
+    all_: list[Figures] = [{} for _ in sides]
+    for place in sorted(set.intersection(*(set(side) for side in sides))):
+        units = [int(n) for side in sides for scores in side[place] for n in run_units(scores)]
+        for figures, own in zip(all_, (side[place] for side in sides), strict=True):
             scale = (float(own[0].scale.minimum), float(own[0].scale.maximum))
             values = {
                 "rc_atom": [rarefied_rc_atom(scores, min(units)) for scores in own] if units else [],
@@ -78,4 +74,4 @@ def rarefied_figures(
                 known = [value for value in found if value is not None]
                 value, reason = (fmean(known), None) if known else (None, TOO_FEW)
                 figures[RAREFIED[name], place] = Figure(value, reason, range_of(name, scale))
-    return both
+    return all_

@@ -125,7 +125,8 @@ class TestCompare:
         result = assay(service, "compare", "job_1", "job_2:a/model:x", "baseline:GPT-4o")
         assert result.exit_code == 0
         assert service.asked[0].body == {
-            "models": [{"job": "job_1"}, {"job": "job_2", "model": "a/model:x"}, {"baseline": "GPT-4o"}]
+            "models": [{"job": "job_1"}, {"job": "job_2", "model": "a/model:x"}, {"baseline": "GPT-4o"}],
+            "pairing": "cells",
         }
         lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
         for shown in (
@@ -140,13 +141,19 @@ class TestCompare:
             assert shown in lines
         assert "ACC_atom of the two differs: p ≤ 0.05, corrected for all 2 pairs" in " ".join(lines)
         assert json.loads(assay(service, "compare", "job_1", "--json").stdout) == MODELS
-        assert service.asked[-1].body == {"models": [{"job": "job_1"}]}
 
-    def test_items_are_of_two_models(self, service: StubService) -> None:
+    def test_of_several_models_shows_each_task_and_pairs_items(self, service: StubService) -> None:
+        in_task = ranking(
+            "acc_atom", [("two", 0.9, [1, 1]), ("one", 0.8, [2, 3]), ("three\x1b[2J", 0.7, [2, 3])]
+        )
+        service.on(
+            "POST /v1/comparisons", Answer(MODELS | {"in_tasks": [in_task | {"task": "es\x1b[2Jsay"}]})
+        )
         result = assay(service, "compare", "job_1", "--pairing", "items")
-        assert result.exit_code == 3
-        assert "--pairing items compares two models" in result.stderr
-        assert service.asked == []
+        assert service.asked[0].body == {"models": [{"job": "job_1"}], "pairing": "items"}
+        lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
+        assert "model ACC_atom in es�[2Jsay" in lines
+        assert lines.index("one 0.80 (2–3)") < lines.index("two 0.90 (1)")
 
 
 class TestGate:

@@ -146,9 +146,7 @@ class TestTextsOfDifferentLength:
             }
             for side in scores
         ]
-        return tuple(
-            one | other for one, other in zip(measured, rarefied_figures(scores[0], scores[1]), strict=True)
-        )
+        return tuple(one | other for one, other in zip(measured, rarefied_figures(scores), strict=True))
 
     def test_show_no_difference_where_length_alone_makes_one(self) -> None:
         short, long = self.sides(4, 40)

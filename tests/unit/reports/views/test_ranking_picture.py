@@ -37,7 +37,16 @@ def ranking(metric: str, pairs: list[PairDifference]) -> Ranking:
 
 def compared(pairs: list[PairDifference]) -> ComparisonOfModels:
     rankings = [ranking("acc_atom", pairs), ranking("rc", pairs)]
-    return ComparisonOfModels(models=[], primary="acc_atom", simulated=False, rankings=rankings, notes=[])
+    return ComparisonOfModels(
+        models=[],
+        pairing="cells",
+        primary="acc_atom",
+        simulated=False,
+        rankings=rankings,
+        in_tasks=[],
+        calibrated=[],
+        notes=[],
+    )
 
 
 def test_all_models_are_on_one_axis_with_the_highest_at_its_zero() -> None:
