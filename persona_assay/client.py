@@ -117,6 +117,7 @@ class AssayClient:
     responses = _method(operations.responses)
     iter_responses = _listing(operations.responses)
     judge_calls = _method(operations.judge_calls)
+    side_by_side = _method(operations.side_by_side)
     figure = _method(operations.figure)
 
     gate = _method(operations.gate)

@@ -262,6 +262,19 @@ def responses(
     return Call("GET", f"{JOB}/responses", read_json, {"job_id": job_id}, query)
 
 
+def side_by_side(job_id: str, response_id: str, *, other: str | None = None) -> Call[ResponseList]:
+    """A response, then those of the other models to the same persona, task, item and run.
+
+    Args:
+        job_id: The job.
+        response_id: The response.
+        other: Another job, whose models' responses are read instead of this job's.
+    """
+    names = {"job_id": job_id, "response_id": response_id}
+    query = {} if other is None else {"with": other}
+    return Call("GET", f"{JOB}/responses/{{response_id}}/side-by-side", read_json, names, query)
+
+
 def judge_calls(job_id: str, response_id: str, *, unit: int | None = None) -> Call[JudgeCalls]:
     """What judges were asked, word for word, and what they replied.
 

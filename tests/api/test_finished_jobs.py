@@ -294,6 +294,60 @@ class TestResponses:
         assert links(last["prev"])[0] == second
         assert links(links(last["prev"])[1]["prev"])[0] == first == links(on["prev"])[0]
 
+    def test_models_texts_stand_side_by_side_to_the_same_question(
+        self, stack: Service, finished: Json
+    ) -> None:
+        whole = list(stack.walk(self.path(finished), limit=500))
+        one = next(each for each in whole if each["model"] == "shy" and each["task"] == "questionnaire")
+        same = ("persona", "task", "item", "run")
+        alike = [each for each in whole if [each[name] for name in same] == [one[name] for name in same]]
+        found = stack.get(f"{self.path(finished)}/{one['id']}/side-by-side").json()
+        assert found["data"][0] == one
+        assert [each["id"] for each in found["data"]] == [one["id"]] + [
+            each["id"] for each in alike if each != one
+        ]
+        assert len(found["data"]) == 2
+        page = stack.get(f"/jobs/{finished['id']}/responses/{one['id']}/side-by-side").text
+        assert re.findall(r'<article class="side" id="([^"]+)"', page) == [
+            each["id"] for each in found["data"]
+        ]
+
+    def test_another_jobs_texts_stand_beside_where_the_same_was_asked(
+        self, stack: Service, finished: Json
+    ) -> None:
+        text = {"persona": "E-low", "task": "essay", "text": "I read <b>alone</b>.", "model": "an author"}
+        body = job_body(models=None, instructions=None, iterations=None, responses=[text])
+        other = stack.wait(stack.submit(body)["id"], "completed")
+        one = stack.get(self.path(finished), params={"persona": "E-low", "task": "essay"}).json()["data"][0]
+        path = f"{self.path(finished)}/{one['id']}/side-by-side"
+        found = stack.get(path, params={"with": other["id"]}).json()["data"]
+        assert [each["model"] for each in found] == [one["model"], "an author"]
+        sides = f"a={finished['id']}:{one['model']}&b={other['id']}"
+        link = re.search(r'<a href="([^"]+side-by-side[^"]*)"', stack.get(f"/compare?{sides}").text)
+        assert link is not None
+        page = stack.get(link[1]).text
+        assert "I read &lt;b&gt;alone&lt;/b&gt;." in page or "an author" not in page
+        for wrong in ("job_x", "job_00000000000000000000000000"):
+            assert stack.get(path, params={"with": wrong}).status_code == 404
+
+    def test_the_side_by_side_pages_follow_each_other_through_a_models_responses(
+        self, stack: Service, finished: Json
+    ) -> None:
+        walked = stack.walk(self.path(finished), limit=500, model="shy")
+        own = [each["id"] for each in walked][-12:]
+        seen, page = [own[0]], f"/jobs/{finished['id']}/responses/{own[0]}/side-by-side"
+        for _ in range(len(own) - 1):
+            shown = stack.get(page).text
+            following = re.search(r'<a rel="next" href="([^"]+)"', shown)
+            assert following is not None
+            back = re.search(r'<a rel="prev" href="([^"]+)"', stack.get(following[1]).text)
+            assert back is not None
+            assert back[1] == page
+            page = following[1]
+            seen.append(page.split("/")[-2])
+        assert seen == own
+        assert 'rel="next"' not in stack.get(page).text
+
     def test_out_of_character_means_a_score_outside_the_level(self, stack: Service, finished: Json) -> None:
         def strays(response: Json) -> bool:
             return any(v["in_character"] is False for unit in response["units"] for v in unit["verdicts"])

@@ -189,7 +189,7 @@ class TestResponses:
         page.get_by_role("combobox", name="Task").select_option("essay")
         page.get_by_role("checkbox", name="judges disagree").check()
         page.get_by_role("button", name="Show").click()
-        page.wait_for_url("**/responses?model=**judges_disagree=true")
+        page.wait_for_url("**/responses?**judges_disagree=true**")
         chosen = {"model": "simulated/sim-drifting", "task": "essay", "judges_disagree": "true"}
         found = stack.api.get(f"/v1/jobs/{finished}/responses", params=chosen).json()["data"]
         assert 0 < len(found) <= 6

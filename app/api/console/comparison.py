@@ -22,6 +22,7 @@ from app.domain.results.request import MOST_MODELS, SideIn
 from app.reports.views.ranking_picture import picture, tied_with_first
 from app.reports.views.top_comparison import decides, is_shown, main_row
 from app.services.errors import NotFoundError, WrongStateError
+from app.services.identifiers import response_id
 from app.services.results.baselines import ATOMIC, BaselineFilter, baselines
 from app.services.results.compare import Comparer
 from app.services.results.compare_models import compare_models
@@ -82,12 +83,23 @@ async def compare(
         main=None if found is None else main_row(found.differences),
         decides=decides,
         shown=is_shown,
+        texts=None if found is None else await _texts(services, tenant, found),
         left_out=[] if found is None else found.left_out[:LEFT_OUT],
         many=many,
         differ=differ,
         tied=[] if many is None else tied_with_first(many.rankings[0]),
         picture=[] if many is None else picture(many),
     )
+
+
+async def _texts(services: Services, tenant: str, found: Comparison) -> str | None:
+    """Where the texts of both sides can be read beside each other; ``None`` for published figures, which have none."""
+    if found.a.job is None or found.b.job is None:
+        return None
+    context = await services.contexts.get(tenant, found.a.job)
+    first = next(cell for cell in context.cells if context.spec.models[cell.model].label == found.a.model)
+    path = f"/jobs/{found.a.job}/responses/{response_id(found.a.job, first.ordinal, 0, 0)}/side-by-side"
+    return path if found.a.job == found.b.job else f"{path}?with={found.b.job}"
 
 
 def _place(pointer: str, models: Sequence[str]) -> str:

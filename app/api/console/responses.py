@@ -7,9 +7,16 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Depends, Query, Response
 
 from app.api.http.access import needs
-from app.api.http.dependencies import JobId, ResponsePlace, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import (
+    JobId,
+    ResponsePlace,
+    ServicesDep,
+    TenantDep,
+    job_id_of,
+    no_unknown_parameters,
+)
 from app.api.http.pages import page
-from app.api.jobs.response_lists import SearchedText, read_list
+from app.api.jobs.response_lists import SearchedText, read_list, source_of
 from app.db.results.sorted_responses import Sort
 from app.domain.instruments.contract import DimensionInWords
 from app.domain.judging.judged_response import JudgedResponse
@@ -17,11 +24,13 @@ from app.domain.keys.api_key import Scope
 from app.reports.views.cards import DOUBTS, make_card
 from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
+from app.services.identifiers import response_id
 from app.services.job_context import JobContext
 from app.services.jobs.view import find_job, show_job
 from app.services.labels.annotations import people_scores_of
 from app.services.results.judge_calls import read_judge_calls
 from app.services.results.responses import APART, LOOKED_AT, TEXTS_LOOKED_AT, ResponseFilter
+from app.services.results.side_by_side import Source, neighbours, read_side_by_side
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -132,11 +141,41 @@ async def judging(
     )
 
 
-def _page(found: Iterable[JudgedResponse], context: JobContext, **shown: Any) -> Response:
+@router.get("/jobs/{job_id}/responses/{response_id}/side-by-side")
+@needs(Scope.READ)
+async def side_by_side(
+    named: ResponsePlace,
+    services: ServicesDep,
+    tenant: TenantDep,
+    with_: Annotated[str, Query(alias="with", max_length=100)] = "",
+) -> Response:
+    """What several models answered to the same, beside each other."""
+    job, context, place = named
+    other = await source_of(services, tenant, job_id_of(with_)) if with_ else None
+    found, more = await read_side_by_side(services.engine, Source(job, context), place, other)
+    ways = [
+        to and response_id(job.id, *to) for to in neighbours(context, place)
+    ]  # there may be no response yet
+    return await asyncio.to_thread(
+        _page,
+        found,
+        context,
+        template="side_by_side.html.j2",
+        job=show_job(job).model_dump(mode="json"),
+        other=None if other is None else show_job(other.job).model_dump(mode="json"),
+        former=ways[0],
+        following=ways[1],
+        more=more,
+    )
+
+
+def _page(
+    found: Iterable[JudgedResponse], context: JobContext, template: str = "responses.html.j2", **shown: Any
+) -> Response:
     level_bounds = _level_bounds(context)
     words = InWords((), map(DimensionInWords.of, context.dimensions))
     cards = [make_card(response, level_bounds, words) for response in found]
-    return page("responses.html.j2", cards=cards, **shown)
+    return page(template, cards=cards, **shown)
 
 
 def _choices(context: JobContext) -> dict[str, list[str]]:

@@ -13,12 +13,14 @@ from app.db.results.sorted_responses import Mark, Sort
 from app.domain.contract import check_storable
 from app.domain.judging.judged_response import JudgedResponse
 from app.services.job_context import JobContext
+from app.services.jobs.view import find_job
 from app.services.results.responses import (
     MOST_VERDICTS,
     ResponseFilter,
     read_page,
     read_sorted_page,
 )
+from app.services.results.side_by_side import Source
 
 SearchedText = Annotated[
     str | None,
@@ -67,3 +69,10 @@ async def read_list(
         return found, None
     value = until.value if math.isfinite(until.value) else None
     return found, cursors.encoded([value, *until.place])
+
+
+async def source_of(services: Services, tenant: str, job_id: str) -> Source:
+    """A job to read responses from."""
+    return Source(
+        await find_job(services.engine, tenant, job_id), await services.contexts.get(tenant, job_id)
+    )

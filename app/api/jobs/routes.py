@@ -19,6 +19,7 @@ from app.api.http.dependencies import (
     ServicesDep,
     SpendingJobId,
     TenantDep,
+    job_id_of,
     no_unknown_parameters,
     takes_a_stream,
 )
@@ -27,7 +28,7 @@ from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest
 from app.api.jobs.job_route import JobRoute, job_of
 from app.api.jobs.listing import JobFilterDep, Sort, cursor_of, place_in
-from app.api.jobs.response_lists import SearchedText, read_list
+from app.api.jobs.response_lists import SearchedText, read_list, source_of
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.db.results.sorted_responses import Sort as ResponseSort
 from app.domain.errors import FieldError, InvalidJobError
@@ -62,6 +63,7 @@ from app.services.results.judge_calls import read_judge_calls
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 from app.services.results.responses import APART, Arm, ResponseFilter
 from app.services.results.run_distances import CellChoice, read_run_distances
+from app.services.results.side_by_side import Source, read_side_by_side
 
 router = APIRouter(
     prefix="/v1/jobs",
@@ -438,6 +440,34 @@ async def responses(
     )
     page, cursor = await read_list(services, job, context, wanted, sort, after=after, limit=limit)
     shown = ResponseList(data=page, has_more=cursor is not None, next_cursor=cursor)
+    return Response(shown.model_dump_json(), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/responses/{response_id}/side-by-side",
+    operation_id="listSideBySide",
+    responses=answers_with(ResponseList) | NOT_FOUND,
+    summary="Read what several models answered to the same",
+)
+@needs(Scope.READ)
+async def side_by_side(
+    named: ResponsePlace,
+    services: ServicesDep,
+    tenant: TenantDep,
+    with_: Annotated[
+        str | None,
+        Query(
+            alias="with",
+            max_length=100,
+            description="Another job, whose models' responses are read instead of this job's.",
+        ),
+    ] = None,
+) -> Response:
+    """The response, then those of the other models to the same persona, task, item and run, as far as they make a page."""
+    job, context, place = named
+    other = None if with_ is None else await source_of(services, tenant, job_id_of(with_))
+    found, more = await read_side_by_side(services.engine, Source(job, context), place, other)
+    shown = ResponseList(data=found, has_more=more, next_cursor=None)
     return Response(shown.model_dump_json(), media_type="application/json")
 
 

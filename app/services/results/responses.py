@@ -257,13 +257,24 @@ async def read_response(
     Raises:
         NotFoundError: If there is none, or not yet.
     """
+    found, _ = await read_at(engine, job, context, [place])
+    if not found:
+        raise NotFoundError("response not found")
+    return found[0]
+
+
+async def read_at(
+    engine: AsyncEngine, job: JobRow, context: JobContext, places: Sequence[Position]
+) -> tuple[list[JudgedResponse], bool]:
+    """The responses at these places that there are, and whether there are more than make a page."""
     async with engine.connect() as connection:
         records = await response_pages.responses_at(
-            connection, job.tenant, job.id, [place], most_bytes=MOST_BYTES
+            connection, job.tenant, job.id, places, most_bytes=MOST_BYTES
         )
-        if not records:
-            raise NotFoundError("response not found")
-        return (await _with_judgements(connection, job, context, records))[0]
+        page = _fitting(context, records, MOST_VERDICTS)
+        judged = await _with_judgements(connection, job, context, page)
+    await asyncio.to_thread(_add_figures, context, judged)
+    return judged, len(page) < len(records)
 
 
 async def _with_judgements(

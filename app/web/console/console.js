@@ -49,7 +49,7 @@ if (address) {
 }
 
 // Where responses are read, j and k go to the next one and the one before, n and p to the next page and the one before.
-const cards = [...document.querySelectorAll("main > .card")];
+const cards = [...document.querySelectorAll("main .card")];
 
 const step = (by) => {
   const at = cards.findIndex((card) => card.contains(document.activeElement));
@@ -62,8 +62,10 @@ const step = (by) => {
 const turn = (rel) => document.querySelector(`.pages a[rel=${rel}]`)?.click();
 const keys = { j: () => step(1), k: () => step(-1), n: () => turn("next"), p: () => turn("prev") };
 
-if (cards.length) {
-  document.querySelector(".keys").hidden = false;
+const hint = document.querySelector(".keys");
+
+if (hint) {
+  hint.hidden = false;
   document.addEventListener("keydown", (event) => {
     const typing = event.target.closest("input, select, textarea, [contenteditable]");
     if (typing || event.ctrlKey || event.metaKey || event.altKey || event.repeat) return;
