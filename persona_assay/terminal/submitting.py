@@ -214,12 +214,15 @@ def _submitted(
     """Submit a job; show its price first and, on a terminal, ask if it is large or may cost more than the limit."""
     if sending.calls is not None:
         job = {**job, "confirm_calls": sending.calls}
+    asks = sys.stdin.isatty()
+    if sending.as_json and not (asks or sending.asks_nothing):
+        return send(job)
     planned = client.plan(job)
     from persona_assay.terminal.listings import cost_words  # noqa: PLC0415
 
     about = "about " if planned["estimated"] else ""
     say(f"{about}{counted(planned['calls'], 'call')}, cost: {cost_words(planned)}".capitalize())
-    if not (sending.asks_nothing or sys.stdin.isatty()):
+    if not (asks or sending.asks_nothing):
         return send(job)  # which the service refuses if it is large
     needed = None if "confirm_calls" in job else planned.get("confirm_calls")
     doubts = [] if needed is None else ["is large"]

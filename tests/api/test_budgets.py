@@ -93,7 +93,7 @@ class TestChange:
         path = f"/v1/jobs/{api.submit(job_body())['id']}"
         assert api.http.patch(path, json={"budget": {"usd": 40}}).status_code == 409
 
-    @pytest.mark.parametrize("body", [{}, {"budget": None}, {"budget": {}}, {"name": "x"}, []])
+    @pytest.mark.parametrize("body", [{}, {"budget": None}, {"budget": {}}, {"nane": "x"}, []])
     def test_a_change_of_nothing_is_refused(self, api: Service, body: Any) -> None:
         path = f"/v1/jobs/{api.submit(job_body(budget=LIMITS))['id']}"
         assert api.http.patch(path, json=body).status_code == 422

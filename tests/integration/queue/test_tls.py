@@ -124,7 +124,7 @@ class TestFiles:
         key = secured.ours.sign("assay")[1]
         with pytest.raises(ValueError, match=r"ASSAY_REDIS_CA_FILE: .*nowhere.pem: No such file"):
             redis_server(secured.url, ca=scratch / "nowhere.pem")
-        with pytest.raises(ValueError, match=r"ASSAY_REDIS_CA_FILE: .*key is no certificate"):
+        with pytest.raises(ValueError, match=r"ASSAY_REDIS_CA_FILE: .*key is not a certificate"):
             redis_server(secured.url, ca=key)
         with pytest.raises(ValueError, match="ASSAY_REDIS_KEY_FILE needs ASSAY_REDIS_CERT_FILE"):
             redis_server(secured.url, key=key)

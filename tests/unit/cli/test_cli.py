@@ -54,6 +54,7 @@ def submit_at_terminal(
 class TestClone:
     def test_sends_the_changes_and_prints_the_new_id(self, service: StubService) -> None:
         service.on("GET /v1/jobs/job_0", Answer(job("completed", spec={"seed": 1})))
+        service.on("POST /v1/jobs/plan", Answer(planned(0.2)))
         service.on("POST /v1/jobs/job_0/clone", Answer(job("queued"), 202))
         options = ("--set", "models=[openai/x]", "--set", "seed=null", "--set", "name=a = b")
         result = assay(service, "clone", "job_0", *options)
@@ -83,17 +84,22 @@ UNCONFIRMED = problem(422, "1 field is invalid", ("/confirm_calls", "about 300,0
 class TestSubmit:
     def test_prints_the_id_for_scripts(self, service: StubService, tmp_path: Path) -> None:
         (tmp_path / "job.yaml").write_text("personas: [E-high]")
+        service.on("POST /v1/jobs/plan", Answer(planned(0.2)))
         service.on("POST /v1/jobs", Answer(job("queued"), 202))
         result = assay(service, "submit", str(tmp_path / "job.yaml"))
         assert (result.exit_code, result.stdout) == (0, "job_1\n")
-        assert service.asked[0].body == {"personas": ["E-high"]}
+        assert result.stderr == "About 300,000 calls, cost: about $0.2000 (likely $0.00 to $0.2000)\n"
+        assert [sent.path for sent in service.asked] == ["/v1/jobs/plan", "/v1/jobs"]
+        assert service.asked[-1].body == {"personas": ["E-high"]}
 
     def test_reads_standard_input(self, service: StubService) -> None:
+        service.on("POST /v1/jobs/plan", Answer(planned(0.2)))
         service.on("POST /v1/jobs", Answer(job("queued"), 202))
         assert assay(service, "submit", "-", stdin='{"seed": 3}').exit_code == 0
-        assert service.asked[0].body == {"seed": 3}
+        assert service.asked[-1].body == {"seed": 3}
 
     def test_waits_for_the_end_when_asked_to(self, service: StubService) -> None:
+        service.on("POST /v1/jobs/plan", Answer(planned(0.2)))
         service.on("POST /v1/jobs", Answer(job("queued"), 202))
         running = Answer(job("running"), headers={"Retry-After": "0"})
         service.on("GET /v1/jobs/job_1", running, Answer(job("completed")))
@@ -106,10 +112,11 @@ class TestSubmit:
         service.on("GET /v1/jobs/job_1", Answer(job("completed")))
         result = assay(service, "submit", "-", "--wait", "--json", stdin="{}")
         assert json.loads(result.stdout)["status"] == "completed"
+        assert service.asked[0].path == "/v1/jobs"
 
     def test_tells_what_is_wrong_field_by_field(self, service: StubService) -> None:
         wrong = problem(422, "2 fields are invalid", ("/tasks/0", "no such task"), ("", "too large"))
-        service.on("POST /v1/jobs", Answer(wrong, 422))
+        service.on("POST /v1/jobs/plan", Answer(wrong, 422))
         result = assay(service, "submit", "-", stdin="{}")
         assert result.exit_code == 3
         assert result.stderr.splitlines() == [
@@ -167,6 +174,7 @@ class TestSubmit:
         assert service.asked[-1].body == {"confirm_calls": 300000}
 
     def test_where_nobody_is_there_it_takes_the_number(self, service: StubService) -> None:
+        service.on("POST /v1/jobs/plan", Answer(planned(50.0, confirm_calls=300000)))
         service.on("POST /v1/jobs", Answer(UNCONFIRMED, 422), Answer(job("queued"), 202))
         assert assay(service, "submit", "-", stdin="{}").exit_code == 3
         assert assay(service, "submit", "-", "--confirm-calls", "300000", stdin="{}").exit_code == 0
