@@ -113,6 +113,7 @@ class AssayClient:
     results = _method(operations.results)
     distances = _method(operations.distances)
     environments = _method(operations.environments)
+    groups = _method(operations.groups)
     results_by_instruction = _method(operations.results_by_instruction)
     responses = _method(operations.responses)
     iter_responses = _listing(operations.responses)

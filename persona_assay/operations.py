@@ -31,6 +31,7 @@ from persona_assay.types import (
     LabellingRound,
     LabellingRoundIn,
     ModelCheck,
+    ModelGroups,
     ModelIn,
     PersonaList,
     PersonaSet,
@@ -207,6 +208,11 @@ def distances(
 def results_by_instruction(job_id: str) -> Call[ByInstruction]:
     """A job's results for each wording of the persona instruction."""
     return Call("GET", f"{JOB}/instructions", read_json, {"job_id": job_id})
+
+
+def groups(job_id: str) -> Call[ModelGroups]:
+    """A job's models, alone and by their attributes."""
+    return Call("GET", f"{JOB}/groups", read_json, {"job_id": job_id})
 
 
 def environments(job_id: str) -> Call[Environments]:

@@ -531,6 +531,23 @@ class PersonaResult(TypedDict):
     responses: GymResponses
 
 
+class ModelGroup(TypedDict):
+    """Models that have an attribute in common."""
+
+    cells: int
+    acc_atom: Metric
+    ic_atom: Metric
+    rc_atom: Metric
+    less_desired: Metric
+    """ACC_atom of personas that the atomic paper's section 5.2 calls not socially preferred: neither open nor close-minded, neither emotionally stable nor neurotic, close-minded, careless."""
+    others: Metric
+    """ACC_atom of all other personas."""
+    attribute: str
+    """`model` for one model alone."""
+    value: str
+    models: list[str]
+
+
 class Baselines(TypedDict):
     """Published results in the form of a job's."""
 
@@ -546,6 +563,8 @@ class Baselines(TypedDict):
     persona_scores: list[PersonaResult]
     """Empty: not published by persona."""
     persona_score_totals: list[BaselineScores]
+    groups: NotRequired[list[ModelGroup]]
+    """The atomic paper's models, alone and by their attributes, over the cells that pass the filters."""
     lengths: NotRequired[list[BaselineLength]]
     """Empty where one persona was asked for: no paper tells them by persona."""
 
@@ -776,6 +795,8 @@ class CheckIn(TypedDict):
     stop: NotRequired[Sequence[str]]
     extra: NotRequired[Mapping[str, Any]]
     """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
+    attributes: NotRequired[Mapping[str, str]]
+    """What is known of a model under test, such as its size: models with the same value are shown as a group."""
     role: NotRequired[Literal["judge", "model", "persona_agent"]]
     """The model's role in a job, which decides the parameters sent."""
     call: NotRequired[bool]
@@ -1856,6 +1877,8 @@ class ModelIn(TypedDict):
     stop: NotRequired[Sequence[str]]
     extra: NotRequired[Mapping[str, Any]]
     """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
+    attributes: NotRequired[Mapping[str, str]]
+    """What is known of a model under test, such as its size: models with the same value are shown as a group."""
 
 
 class ResponseIn(TypedDict):
@@ -2490,6 +2513,14 @@ class ModelCheck(TypedDict):
     parameters: SentParameters
     findings: list[Finding]
     """All findings as sentences."""
+
+
+class ModelGroups(TypedDict):
+    """A job's models, alone and by their attributes."""
+
+    job: str
+    simulated: bool
+    groups: list[ModelGroup]
 
 
 class ModelsIn(TypedDict):

@@ -94,6 +94,15 @@ def published_lengths() -> Mapping[tuple[str, str], PublishedLength]:
 
 
 @cache
+def published_attributes() -> Mapping[str, Mapping[str, str]]:
+    """What the atomic paper says of its models: base or tuned, and how large where their names tell."""
+    return {
+        row["model"]: {name: value for name, value in row.items() if name != "model" and value}
+        for row in _rows("models.csv")
+    }
+
+
+@cache
 def published_scores() -> tuple[PublishedScores, ...]:
     """The six models of Table 1, in the paper's order."""
     found = []

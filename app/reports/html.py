@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from hashlib import sha256
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import Environment, Template
@@ -21,12 +22,14 @@ from app.domain.results.baselines import Baselines
 from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
+from app.domain.results.model_groups import Attributes, ModelGroup
 from app.reports.subprocess_file import made_apart
 from app.reports.views.accuracy import Scatter, scatters
 from app.reports.views.cards import Card, make_card, worst_sentence
 from app.reports.views.coefficients import coefficients
 from app.reports.views.control import smallest_gains
 from app.reports.views.distributions import distributions
+from app.reports.views.groups import shown_groups
 from app.reports.views.human_study import study_tables
 from app.reports.views.in_words import InWords
 from app.reports.views.instructions import instruction_tables
@@ -93,6 +96,8 @@ class Material:
         lengths: How long its responses and published ones are.
         environments: Those of its personas.
         service: Where the service is reached, for links from a saved page.
+        groups: Its models, alone and by their attributes, where there is something to group.
+        published_groups: Those of published models.
     """
 
     results: str
@@ -107,6 +112,8 @@ class Material:
     accuracy: Sequence[Scatter] = ()
     lengths: LengthTable | None = None
     environments: Environments | None = None
+    groups: Sequence[ModelGroup] = ()
+    published_groups: Sequence[ModelGroup] = ()
 
 
 async def html_report(
@@ -119,6 +126,7 @@ async def html_report(
     study: HumanStudy | None = None,
     by_instruction: ByInstruction | None = None,
     environments: Environments | None = None,
+    attributes: Attributes = MappingProxyType({}),
     *,
     service: str = "",
 ) -> bytes:
@@ -134,6 +142,7 @@ async def html_report(
         study: See :class:`Material`.
         by_instruction: See :class:`Material`.
         environments: See :class:`Material`.
+        attributes: What is known of its models.
         service: See :class:`Material`.
 
     Returns:
@@ -162,6 +171,7 @@ async def html_report(
         accuracy,
         length_table(found, baselines),
         environments,
+        *shown_groups(found, attributes, baselines),
     )
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
@@ -220,6 +230,8 @@ def _page(results: Results, material: Material) -> bytes:
         by_instruction=material.by_instruction,
         lengths=material.lengths,
         environments=material.environments,
+        groups=material.groups,
+        published_groups=material.published_groups,
         instruction_tables=instruction_tables(material.by_instruction, [row.model for row in models]),
         worst=worst_sentence(results, level_bounds),
         whole_shown=bool(shown) and shown[0].id == sample.always,

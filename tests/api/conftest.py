@@ -64,7 +64,10 @@ def finished_body() -> Json:
         "name": "two by two",
         "personas": ["E-low", duo],
         "tasks": ["questionnaire", "essay", "social_media_post"],
-        "models": ["simulated/sim-faithful", {"model": "simulated/sim-refusing", "label": "shy"}],
+        "models": [
+            "simulated/sim-faithful",
+            {"model": "simulated/sim-refusing", "label": "shy", "attributes": {"caution": "high"}},
+        ],
         "judges": ["simulated/sim-judge", "simulated/sim-judge-noisy"],
         "instructions": [1, 3],
         "iterations": 1,

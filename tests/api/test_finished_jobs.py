@@ -123,6 +123,37 @@ class TestFiguresOfResponses:
                     assert row[name] == figures[name]
 
 
+class TestGroups:
+    def test_models_stand_alone_and_by_their_attributes(self, stack: Service, finished: Json) -> None:
+        found = stack.get(f"/v1/jobs/{finished['id']}/groups").json()
+        groups = {(each["attribute"], each["value"]): each for each in found["groups"]}
+        assert list(groups) == [("model", "shy"), ("model", "simulated/sim-faithful"), ("caution", "high")]
+        assert groups["caution", "high"]["models"] == ["shy"]
+        assert groups["caution", "high"]["acc_atom"] == groups["model", "shy"]["acc_atom"]
+        results = stack.get(f"/v1/jobs/{finished['id']}/results").json()
+        (total,) = [
+            t for t in results["totals"] if t["by"] == ["model"] and t["model"] == "simulated/sim-faithful"
+        ]
+        alone = groups["model", "simulated/sim-faithful"]
+        assert alone["acc_atom"]["value"] == pytest.approx(total["metrics"]["acc_atom"]["value"])
+
+    @pytest.mark.parametrize(
+        ("attributes", "pointer"),
+        [
+            ({"size": 8}, "/models/0/attributes/size"),
+            ({"size": ""}, "/models/0/attributes/size"),
+            ({"": "x"}, "/models/0/attributes/"),
+            ({str(n): "x" for n in range(11)}, "/models/0/attributes"),
+            (["8B"], "/models/0/attributes"),
+        ],
+    )
+    def test_attributes_are_short_texts(self, api: Service, attributes: object, pointer: str) -> None:
+        body = job_body(models=[{"model": "simulated/sim-faithful", "attributes": attributes}])
+        refused = api.post("/v1/jobs/plan", body)
+        assert refused.status_code == 422
+        assert any(error["pointer"].startswith(pointer) for error in refused.json()["errors"])
+
+
 class TestByInstruction:
     def test_wordings_average_to_the_whole_and_the_report_shows_them(
         self, stack: Service, finished: Json

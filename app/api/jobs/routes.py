@@ -40,6 +40,7 @@ from app.domain.keys.api_key import Scope
 from app.domain.personagym.environments import Environments
 from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.contract import Results, RunDistances
+from app.domain.results.model_groups import ModelGroups
 from app.services.jobs.clone import changed_body
 from app.services.jobs.control import (
     cancel_job,
@@ -60,6 +61,7 @@ from app.services.results.by_instruction import read_by_instruction
 from app.services.results.environments import read_environments
 from app.services.results.gate import gate_of
 from app.services.results.judge_calls import read_judge_calls
+from app.services.results.model_groups import groups_of
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 from app.services.results.responses import APART, Arm, ResponseFilter
 from app.services.results.run_distances import CellChoice, read_run_distances
@@ -355,6 +357,20 @@ async def instructions(job_id: JobId, services: ServicesDep, tenant: TenantDep) 
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     found = await read_by_instruction(services.engine, job, context)
+    return Response(found.model_dump_json(exclude_unset=True), media_type="application/json")
+
+
+@router.get(
+    "/{job_id}/groups",
+    operation_id="getModelGroups",
+    responses=answers_with(ModelGroups) | NOT_FOUND,
+    summary="Read the results by groups of models",
+)
+@needs(Scope.READ)
+async def groups(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """The models, alone and by the `attributes` that the job gives them, with ACC_atom of less and of more desired personas."""
+    job = await find_job(services.engine, tenant, job_id)
+    found = groups_of(job, await services.results.read_model(job))
     return Response(found.model_dump_json(exclude_unset=True), media_type="application/json")
 
 

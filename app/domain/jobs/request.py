@@ -130,6 +130,9 @@ class DimensionIn(Body):
     )
 
 
+ShortLine = Annotated[Text, Field(min_length=1, max_length=100, pattern=r"^[^\r\n]*$")]
+
+
 class ModelIn(Body):
     """A model with its parameters. Omitted parameters are the papers' for judges and PersonaGym, otherwise the provider's defaults."""
 
@@ -157,6 +160,12 @@ class ModelIn(Body):
         "such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any "
         "other field is a 422 that names it.",
         examples=[{"reasoning_effort": "none"}],
+    )
+    attributes: dict[ShortLine, ShortLine] = Field(
+        default_factory=dict,
+        max_length=10,
+        description="What is known of a model under test, such as its size: models with the same value are shown as a group.",
+        examples=[{"tuning": "tuned", "parameters": "8B"}],
     )
 
     @property

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from app.domain.contract import Answer
 from app.domain.personagym.scores import PersonaResult, Spread
 from app.domain.results.contract import CellMetrics, GroupKeys, ScaleAnswer
+from app.domain.results.model_groups import ModelGroup
 from app.domain.results.results import Correlation, ResponseStatuses
 
 
@@ -87,6 +88,10 @@ class Baselines(Answer):
     correlations: list[Correlation] = Field(description="Over the cells that pass the filters.")
     persona_scores: list[PersonaResult] = Field(description="Empty: not published by persona.")
     persona_score_totals: list[BaselineScores]
+    groups: list[ModelGroup] = Field(
+        default_factory=list,
+        description="The atomic paper's models, alone and by their attributes, over the cells that pass the filters.",
+    )
     lengths: list[BaselineLength] = Field(
         default_factory=list,
         description="Empty where one persona was asked for: no paper tells them by persona.",

@@ -26,6 +26,7 @@ from app.domain.results.baselines import (
 )
 from app.domain.results.contract import CellMetrics, ScaleAnswer
 from app.domain.results.correlations import correlations
+from app.domain.results.model_groups import model_groups
 from app.domain.results.results import MeasuredCell, Total
 from app.domain.results.totals import totals
 from app.domain.statistics.groups import PersonaSample
@@ -33,6 +34,7 @@ from app.domain.statistics.resampling import student
 from app.instruments.published import (
     PublishedCell,
     PublishedScores,
+    published_attributes,
     published_cells,
     published_lengths,
     published_scores,
@@ -108,17 +110,19 @@ def baselines(wanted: BaselineFilter) -> Baselines:
     # Table 1 is over personas that nobody can name.
     no_scores = wanted.source == ATOMIC or wanted.persona is not None
     scores = [] if no_scores else [row for row in published_scores() if wanted.model in {None, row.model}]
+    shown = [_cell_answer(cell) for cell in sorted(cells, key=lambda cell: cell.key)]
     sample = PersonaSample([cell.persona for cell in cells], SEED) if cells else None
     return Baselines(
         object="baselines",
         published=True,
         note=NOTE,
         sources=[source for source in SOURCES if wanted.source in {None, source.id}],
-        cells=[_cell_answer(cell) for cell in sorted(cells, key=lambda cell: cell.key)],
+        cells=shown,
         totals=[_total_answer(total) for total in totals(cells, intervals=True)],
         correlations=list(correlations(cells, sample)) if cells else [],
         persona_scores=[],
         persona_score_totals=[found for row in scores if (found := _scores(row, wanted.task))],
+        groups=model_groups(shown, published_attributes()),
         lengths=_lengths(wanted),
     )
 

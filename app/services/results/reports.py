@@ -14,6 +14,7 @@ from app.services.job_context import JobContext
 from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.by_instruction import read_by_instruction
 from app.services.results.environments import read_environments
+from app.services.results.model_groups import attributes_of
 from app.services.results.responses import stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
 
@@ -129,5 +130,6 @@ async def _html(
         study,
         by_instruction,
         environments,
+        attributes_of(job),
         service=service,
     )
