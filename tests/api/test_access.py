@@ -49,6 +49,9 @@ BODIES: dict[tuple[str, str], Any] = {
 QUERIES = {"/v1/jobs/{job_id}/distances": "?persona=E-low&task=essay"}
 FORMS: dict[str, str] = {
     "/jobs/{job_id}/budget": "usd=1",
+    "/jobs/archive": "archived=true",
+    "/jobs/{job_id}/archive": "archived=true",
+    "/jobs/{job_id}/details": "name=mine+now",
     "/jobs/{job_id}/labels": "kind=sentences&dimension=E&size=1&seed=1",
     "/label/{round_id}": "annotator=me&at=1&answer=3",
 }

@@ -71,7 +71,8 @@ class TestSearch:
         assert "pilot &amp; &lt;b&gt;" in found
         assert ">other<" not in found
         assert 'value="PILOT &amp;"' in found
-        assert 'href="/?status=paused&amp;q=PILOT+%26"' in found.replace("%20", "+")
+        assert 'href="/?q=PILOT+%26&amp;status=paused"' in found
+        assert 'formaction="/jobs/archive?q=PILOT+%26&amp;status=queued"' in found
         assert "No jobs match this filter." in look(api, "/?q=nobody").text
         assert look(api, "/?q=").text.count('href="/jobs/') == 2
         assert look(api, "/?q=%00").status_code == 422
@@ -322,6 +323,64 @@ class TestForm:
         ):
             answer = running_api.http.post("/new", content=content, headers={"content-type": type_})
             assert answer.status_code == status
+
+
+class TestKeeping:
+    def test_name_tags_and_notes_are_typed_and_shown_as_text(self, api: Service) -> None:
+        path = f"/jobs/{api.submit(job_body(name='first'))['id']}"
+        typed = {"name": "<b>", "tags": "paper, , <i>,paper", "notes": "one\r\n<two>"}
+        assert post(api, f"{path}/details", typed).headers["location"] == path
+        job = api.get(f"/v1{path}").json()
+        assert (job["name"], job["tags"], job["notes"]) == ("<b>", ["paper", "<i>"], "one\n<two>")
+        for shown in (look(api, path).text, look(api, "/").text):
+            assert "&lt;b&gt;" in shown
+            assert "&lt;two&gt;" in shown
+            assert not any(tag in shown for tag in ("<b>", "<i>", "<two>"))
+        assert 'href="/?tag=%3Ci%3E"' in look(api, "/").text
+        assert ">&lt;b&gt;<" not in look(api, "/?tag=pape").text
+        assert post(api, f"{path}/details", {"name": ""}).status_code == 303
+        job = api.get(f"/v1{path}").json()
+        assert (job["name"], job["tags"], job["notes"]) == (None, [], None)
+
+    @pytest.mark.parametrize(
+        ("name", "value"), [("name", "a" * 301), ("tags", "b" * 51), ("notes", "c" * 5001), ("notes", "\0")]
+    )
+    def test_what_cannot_be_kept_is_refused_by_its_name(self, api: Service, name: str, value: str) -> None:
+        path = f"/jobs/{api.submit(job_body(name='first'))['id']}"
+        answer = post(api, f"{path}/details", {"name": "second", name: value})
+        assert answer.status_code == 422
+        assert name.capitalize() in answer.text
+        assert api.get(f"/v1{path}").json()["name"] == "first"
+
+    def test_the_chosen_jobs_are_archived_and_the_same_list_is_shown_again(self, api: Service) -> None:
+        first, second, third = (api.submit(job_body(name=name))["id"] for name in ("a1", "a2", "a3"))
+        answer = post(api, "/jobs/archive?q=a&sort=name", {"model": [first, third], "archived": "true"})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/?q=a&sort=name")
+        assert [job["id"] for job in api.walk("/v1/jobs")] == [second]
+        assert "a1" in look(api, "/?archived=true").text
+        post(api, "/jobs/archive?archived=true", {"model": [first], "archived": "false"})
+        assert [job["id"] for job in api.walk("/v1/jobs")] == [second, first]
+        assert post(api, "/jobs/archive", {"archived": "true"}).status_code == 303
+        assert post(api, "/jobs/archive", {"model": ["job_x"]}).status_code == 404
+        assert post(api, "/jobs/archive?price=1", {"archived": "true"}).status_code == 422
+
+    def test_a_job_says_what_is_lost_with_it_and_is_gone_once_it_is_deleted(self, api: Service) -> None:
+        job = api.submit(job_body(name="gone"))["id"]
+        assert "Delete this job" not in look(api, f"/jobs/{job}").text
+        assert post(api, f"/jobs/{job}/delete").status_code == 409
+        api.execute("UPDATE jobs SET status = 'completed', finished_at = now() WHERE id = %s", job)
+        shown = look(api, f"/jobs/{job}").text
+        assert "Delete this job" in shown
+        assert "the job <bdi>gone</bdi> with its results and reports" in shown
+        assert post(api, f"/jobs/{job}/archive", {"archived": "true"}).status_code == 303
+        assert "Take from the archive" in look(api, f"/jobs/{job}").text
+        assert post(api, f"/jobs/{job}/delete").headers["location"] == "/"
+        assert api.get(f"/v1/jobs/{job}").status_code == 404
+
+    def test_choices_that_were_left_open_filter_nothing(self, api: Service) -> None:
+        api.submit(job_body(name="here"))
+        assert ">here<" in look(api, "/?q=&tag=&framework=&archived=false").text
+        assert look(api, "/?q=&tag=&framework=x").status_code == 422
 
 
 class TestJobPages:

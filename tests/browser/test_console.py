@@ -69,8 +69,8 @@ class TestJobs:
         expect(shown.get_by_text("simulated", exact=True)).to_be_visible()
         stack.simulate(**QUICK)
         expect(shown.get_by_text("completed")).to_be_visible()
-        counts = [stack.ended(job)["progress"][stage]["total"] for stage in ("generation", "judging")]
-        expect(shown).to_contain_text(f"{sum(counts)} of {sum(counts)}")
+        (score,) = stack.ended(job)["scores"]
+        expect(shown).to_contain_text(f"{score['value']:.2f} simulated/sim-faithful ACCatom, n = 1")
         assert page.evaluate("window.here")
         assert barriers(page) == []
         assert overflow(page) == 0
@@ -82,6 +82,35 @@ class TestJobs:
         page.goto("/")
         expect(page.get_by_role("link", name="<script>alert(1)</script>")).to_have_text(name)
         assert overflow(page) == 0
+
+    def test_one_is_renamed_tagged_found_archived_and_deleted(self, page: Page, stack: Stack) -> None:
+        job = stack.submit(SMALL | {"name": "To be renamed", "iterations": 1})
+        stack.ended(job)
+        page.goto(f"/jobs/{job}")
+        page.get_by_text("Edit name, tags and notes").click()
+        for label, text in (("Name", "Renamed"), ("Tags, with", "kept, odd tag"), ("Notes", "why\nand when")):
+            page.get_by_label(label).fill(text)
+        assert barriers(page) == []
+        page.get_by_role("button", name="Save").click()
+        expect(page.get_by_role("heading", name="Renamed")).to_be_visible()
+        page.get_by_role("link", name="odd tag").click()
+        expect(page).to_have_url("/?tag=odd+tag")
+        page.get_by_role("link", name="Score", exact=True).click()
+        expect(page.get_by_role("link", name="Score, descending")).to_be_visible()
+        page.set_viewport_size(NARROW)
+        assert (barriers(page), overflow(page)) == ([], 0)
+        page.get_by_label("Choose Renamed").check()
+        page.get_by_role("button", name="Archive the chosen").click()
+        expect(page.get_by_text("No jobs match this filter.")).to_be_visible()
+        page.get_by_label("Archive").select_option("archived")
+        page.get_by_role("button", name="Show").click()
+        page.get_by_role("link", name="Renamed").click()
+        page.get_by_text("Delete …").click()
+        expect(page.get_by_role("listitem").get_by_text("1 response", exact=True)).to_be_visible()
+        assert (barriers(page), overflow(page)) == ([], 0)
+        page.get_by_role("button", name="Delete this job").click()
+        expect(page.get_by_role("heading", name="Jobs")).to_be_visible()
+        assert stack.api.get(f"/v1/jobs/{job}").status_code == 404
 
     def test_pages_and_states_are_in_the_address(self, page: Page, stack: Stack) -> None:
         for number in range(21):

@@ -29,7 +29,8 @@ from app.api.http.dependencies import (
 )
 from app.api.http.pages import page, render
 from app.api.http.problems import invalid_body
-from app.domain.jobs.request import BudgetIn
+from app.db.labels import annotations
+from app.domain.jobs.request import BudgetIn, JobChangeIn
 from app.domain.jobs.status import RESUMABLE, RETRIABLE, JobStatus
 from app.domain.keys.api_key import Scope
 from app.domain.results.contract import Results
@@ -42,7 +43,9 @@ from app.services.errors import NotFoundError
 from app.services.jobs.control import (
     cancel_job,
     change_budget,
+    change_job,
     check_spender,
+    delete_job,
     pause_job,
     resume_job,
     retry_job,
@@ -72,10 +75,14 @@ async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> R
     job = view.model_dump(mode="json")
     over = JobStatus(job["status"]).is_terminal
     results = await _results(services, tenant, job_id, seconds=None if over else SOON_SECONDS)
+    async with services.engine.connect() as connection:
+        labels, _, rounds = await annotations.state(connection, tenant, job_id)
     return page(
         "job.html.j2",
         job=job,
         summary=summary(job["spec"]),
+        labels=labels,
+        rounds=rounds,
         live=None if over else f"/live/jobs/{job_id}",
         **_state(job),
         **await _shown(results),
@@ -96,6 +103,41 @@ async def change(
         raise invalid_body(error, {"budget": limits}, "budget") from error
     await change_budget(services.control, tenant, job_id, budget)
     return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/jobs/{job_id}/details")
+@needs(Scope.SUBMIT)
+async def describe(request: Request, job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Changes a job's name, tags and notes, and shows it again."""
+    typed = await typed_by(request)
+    body = {
+        "name": typed.text("name") or None,
+        "tags": [tag.strip() for tag in typed.text("tags").split(",") if tag.strip()],
+        "notes": typed.text("notes") or None,
+    }
+    try:
+        change = JobChangeIn.model_validate(body)
+    except ValidationError as error:
+        raise invalid_body(error, body) from error
+    await change_job(services.control, tenant, job_id, change)
+    return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/jobs/{job_id}/archive")
+@needs(Scope.SUBMIT)
+async def archive(request: Request, job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Archives a job, or takes it back, and shows it again."""
+    archived = (await typed_by(request)).text("archived") == "true"
+    await change_job(services.control, tenant, job_id, JobChangeIn(archived=archived))
+    return RedirectResponse(f"/jobs/{job_id}", HTTPStatus.SEE_OTHER)
+
+
+@router.post("/jobs/{job_id}/delete")
+@needs(Scope.SUBMIT)
+async def delete(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Deletes a job, and shows the others."""
+    await delete_job(services.control, tenant, job_id)
+    return RedirectResponse("/", HTTPStatus.SEE_OTHER)
 
 
 @router.post("/jobs/{job_id}/{deed}")

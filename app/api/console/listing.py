@@ -2,14 +2,18 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
-from typing import Any
+from functools import partial
+from http import HTTPStatus
+from typing import Annotated, Any
 from urllib.parse import urlencode
 
 from fastapi import APIRouter, Depends, Request, Response
+from fastapi.responses import RedirectResponse
 from sqlalchemy.exc import SQLAlchemyError
 
+from app.api.console.forms import typed_by
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
 from app.api.http.access import needs
@@ -18,16 +22,20 @@ from app.api.http.dependencies import (
     Services,
     ServicesDep,
     TenantDep,
+    job_id_of,
     no_unknown_parameters,
     takes_a_stream,
 )
 from app.api.http.pages import page, render
 from app.api.jobs.listing import JobFilterDep, Sort, cursor_of, place_in
+from app.db.jobs.listing import tags_of
 from app.domain.jobs.contract import ListedJob
 from app.domain.jobs.listing import JobFilter, JobSort
+from app.domain.jobs.request import JobChangeIn
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.api_key import Scope
 from app.services.errors import NotFoundError
+from app.services.jobs.control import change_job
 from app.services.jobs.listing import list_jobs
 from app.services.jobs.view import view_job
 
@@ -44,13 +52,39 @@ ASKED_TOGETHER = 4
 Json = dict[str, Any]
 
 
+async def _asked(
+    request: Request,
+    wanted: JobFilterDep,  # noqa: ARG001 - checks what it takes, as the next
+    sort: Sort = "-created",  # noqa: ARG001
+) -> list[tuple[str, str]]:
+    """What the address of a list says; anything else is refused."""
+    return [(name, value) for name, value in request.query_params.multi_items() if value]
+
+
+AskedDep = Annotated[list[tuple[str, str]], Depends(_asked)]
+
+
+def _address(asked: Sequence[tuple[str, str]], **changes: str | None) -> str:
+    """The address of a list with changes, from its first page on; ``None`` leaves a parameter out."""
+    kept = [(name, value) for name, value in asked if name not in {"after", *changes}]
+    kept += [(name, value) for name, value in changes.items() if value]
+    return f"/?{urlencode(kept)}" if kept else "/"
+
+
 class Listing:
     """One page of jobs, read again and again."""
 
     def __init__(
-        self, services: Services, tenant: str, wanted: JobFilter, sort: JobSort, after: str | None
+        self,
+        services: Services,
+        tenant: str,
+        wanted: JobFilter,
+        sort: JobSort,
+        after: str | None,
+        asked: Sequence[tuple[str, str]],
     ) -> None:
         self._services = services
+        self._asked = asked
         self._tenant = tenant
         self._wanted = wanted
         self._sort = sort
@@ -72,6 +106,7 @@ class Listing:
         return {
             "jobs": [view for view in views if view is not None],
             "following": cursor_of(shown[-1]) if more else None,
+            "at": partial(_address, self._asked),
             "filtered": self._wanted != JobFilter() or self._after is not None,
         }
 
@@ -91,7 +126,7 @@ class Listing:
 @router.get("/")
 @needs(Scope.READ)
 async def job_list(
-    request: Request,
+    asked: AskedDep,
     services: ServicesDep,
     tenant: TenantDep,
     wanted: JobFilterDep,
@@ -99,23 +134,39 @@ async def job_list(
     after: After = None,
 ) -> Response:
     """A page of jobs."""
-    found = await Listing(services, tenant, wanted, sort, after).read()
-    asked = [(name, value) for name, value in request.query_params.multi_items() if value]
+    found = await Listing(services, tenant, wanted, sort, after, asked).read()
+    async with services.engine.connect() as connection:
+        tags = await tags_of(connection, tenant)
     return page(
         "jobs.html.j2",
         **found,
         here="/",
         live=f"/live/jobs?{urlencode(asked)}",
-        chosen=wanted.status,
-        named=wanted.text or "",
+        asked=dict(asked),
+        wanted=wanted,
+        sort=sort,
         later=after is not None,
+        tags=tags,
         statuses=[each.value for each in JobStatus],
     )
+
+
+@router.post("/jobs/archive")
+@needs(Scope.SUBMIT)
+async def archive(request: Request, services: ServicesDep, tenant: TenantDep, asked: AskedDep) -> Response:
+    """Archives the chosen jobs, or takes them back, and shows the list again."""
+    typed = await typed_by(request)
+    change = JobChangeIn(archived=typed.text("archived") == "true")
+    # The list's boxes are named for the page that compares models.
+    for job_id in dict.fromkeys(map(job_id_of, typed.all("model"))):
+        await change_job(services.control, tenant, job_id, change)
+    return RedirectResponse(_address(asked), HTTPStatus.SEE_OTHER)
 
 
 @router.get("/live/jobs", dependencies=[Depends(takes_a_stream)])
 @needs(Scope.READ)
 async def live_list(
+    asked: AskedDep,
     services: ServicesDep,
     tenant: TenantDep,
     wanted: JobFilterDep,
@@ -123,7 +174,7 @@ async def live_list(
     after: After = None,
 ) -> Response:
     """The same page, as it changes."""
-    return live(_lists(Listing(services, tenant, wanted, sort, after)))
+    return live(_lists(Listing(services, tenant, wanted, sort, after, asked)))
 
 
 async def _lists(listing: Listing) -> AsyncIterator[Parts]:

@@ -1,12 +1,13 @@
 """FastAPI dependencies of the handlers."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from typing import Annotated, TypeVar, cast
 
 from fastapi import Depends, Path, Request
+from fastapi.dependencies.models import Dependant
 from pydantic import AfterValidator
 from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -133,9 +134,9 @@ async def metadata_filter(request: Request) -> dict[str, str]:
 async def no_unknown_parameters(request: Request) -> None:
     """Refuses misspelt query parameters, which would otherwise silently filter nothing."""
     dependant = request.scope["route"].dependant
-    takers = [dependant, *dependant.dependencies]
+    takers = list(_takers(dependant))
     known = {parameter.alias for taker in takers for parameter in taker.query_params}
-    takes_labels = any(each.call is metadata_filter for taker in takers for each in taker.dependencies)
+    takes_labels = any(taker.call is metadata_filter for taker in takers)
     unknown = [
         name
         for name in request.query_params
@@ -150,6 +151,13 @@ async def no_unknown_parameters(request: Request) -> None:
         raise ProblemError(
             HTTPStatus.UNPROCESSABLE_ENTITY, "invalid", "unknown query parameters", errors=errors
         )
+
+
+def _takers(dependant: Dependant) -> Iterator[Dependant]:
+    """A route's handler and all that it depends on."""
+    yield dependant
+    for each in dependant.dependencies:
+        yield from _takers(each)
 
 
 ServicesDep = Annotated[Services, Depends(_services)]

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Literal
 
 from fastapi import Depends, Query
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from app.api.http import cursors
 from app.api.http.dependencies import MetadataFilter, ServicesDep
@@ -48,7 +48,9 @@ async def _job_filter(
         _Part | None, Query(max_length=300, description="Only jobs with a model of this label.")
     ] = None,
     framework: Annotated[
-        Literal["atomic", "personagym"] | None, Query(description="Only jobs with a task of this framework.")
+        Literal["atomic", "personagym"] | None,
+        BeforeValidator(lambda text: text or None),  # what a form sends of a choice that was left open
+        Query(description="Only jobs with a task of this framework."),
     ] = None,
     name: Annotated[
         _Part | None,
@@ -64,7 +66,7 @@ async def _job_filter(
         status=status,
         text=q or None,
         name=name,
-        tags=tag or (),
+        tags=tuple(filter(None, tag or ())),
         model=model,
         tasks=None if framework is None else tuple(tasks[framework]),
         metadata=metadata,
