@@ -313,6 +313,7 @@ def _services(settings: Settings) -> Services:
         holds=partial(read_holds, redis),
         metrics=MetricsReader(every_tenant, board, queue, board.process),
         is_local=is_loopback(settings.host),
+        public_url=settings.public_url,
         webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),
         keyring=ApiKeyAuthenticator(every_tenant, pepper),

@@ -95,6 +95,9 @@ class Settings(BaseSettings):
     hosts: str = ""
     """Host names, separated by commas, under which the service is reached, besides ``localhost`` and numeric
     addresses. Any other is a 421 (DNS rebinding); only ``/healthz`` and ``/readyz`` answer to all."""
+    public_url: str | None = None
+    """Where people reach the service, ``https://assay.example.org``: links in HTML reports lead there. Without it, they
+    lead to the address that the report was asked of."""
     key_pepper: Annotated[SecretStr | None, Field(min_length=PEPPER_BYTES, repr=False)] = None
     """What API keys are hashed with. Whoever changes it ends all keys. ``assay up`` makes one in its data
     directory."""
@@ -217,6 +220,15 @@ class Settings(BaseSettings):
         if url is not None and not url.startswith("unix://"):
             _check_form(url)
         return url
+
+    @field_validator("public_url")
+    @classmethod
+    def _of_the_web(cls, url: str | None) -> str | None:
+        if url is None:
+            return None
+        if not url.startswith(("https://", "http://")) or not url.isprintable() or {"?", "#"} & set(url):
+            raise ValueError("must be a URL that begins with https:// or http://, without parameters")
+        return url.rstrip("/")
 
     @field_validator("log_level")
     @classmethod

@@ -42,6 +42,7 @@ def service(databases: Databases, template_database: str) -> Iterator[Service]:
             url,
             valkey.url(),
             ASSAY_HOSTS="assay.example, Lab.example",
+            ASSAY_PUBLIC_URL="https://lab.example/assay/",
             ASSAY_LOG_LEVEL="INFO",
         ) as running,
     ):
@@ -474,6 +475,11 @@ class TestHosts:
         answer = service.get("/v1/jobs", headers=admin | {"Host": host})
         assert answer.status_code == 421
         assert "ASSAY_HOSTS" in answer.json()["detail"]
+
+    def test_reports_lead_to_where_people_reach_it(self, service: Service, admin: dict[str, str]) -> None:
+        job = service.post("/v1/jobs", json=job_body(), headers=admin).json()["id"]
+        report = service.get(f"/v1/jobs/{job}/report", params={"format": "html"}, headers=admin).text
+        assert f'<a href="https://lab.example/assay/jobs/{job}">' in report
 
     def test_probes_are_answered_by_any_name(self, service: Service) -> None:
         for path, status in (("/healthz", 200), ("/readyz", 503)):  # without a worker no job would run

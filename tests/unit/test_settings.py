@@ -61,6 +61,13 @@ class TestSecrets:
         monkeypatch.setenv("DATABASE_URL", url)
         assert load_settings().require_database_url().partition("://")[2] == url.partition("://")[2]
 
+    @pytest.mark.parametrize(
+        "url", ["assay.example", "javascript:alert(1)", "https://assay.example/?a=1", "https://a\nb"]
+    )
+    def test_where_people_reach_the_service_is_an_address_of_the_web(self, url: str) -> None:
+        with pytest.raises(ValidationError, match=r"public_url\n.*must be a URL that begins with https://"):
+            Settings(public_url=url)
+
     def test_passwords_in_urls_are_not_shown(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("DATABASE_URL", f"postgresql://assay:{SECRET}@db/assay")
         monkeypatch.setenv("REDIS_URL", f"redis://:{SECRET}@queue")

@@ -54,6 +54,7 @@ class Services:
         every_tenant: The database as a whole, for what is about no tenant: the installation's figures.
         probe: For asking whether the database answers, and which tables it has.
         is_local: Whether the service listens on this machine only.
+        public_url: Where people reach the service, if that was set.
         ready_workers: How many workers would work on a job now.
         states: What `/readyz` said last.
     """
@@ -78,6 +79,7 @@ class Services:
     progress: RecentProgress
     metrics: MetricsReader
     is_local: bool
+    public_url: str | None
     webhooks: WebhookDependencies
     keys: KeyDependencies
     keyring: ApiKeyAuthenticator

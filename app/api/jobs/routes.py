@@ -565,7 +565,7 @@ async def report(
         level=level,
         calibrated=calibrated,
         study=study,
-        service=str(request.base_url).rstrip("/"),
+        service=services.public_url or str(request.base_url).rstrip("/"),
     )
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}

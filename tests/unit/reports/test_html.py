@@ -60,6 +60,13 @@ class TestCorrectedMetrics:
         page = await page_of(job.responses, results)
         assert (page.text.count(old), page.text.count(new)) == (2, 0)
 
+    async def test_that_random_scores_equal_them_is_said_of_many_models_in_one_sentence(self) -> None:
+        page = await page_of(
+            response_of("Yes. No.", ("Yes.", 1), ("No.", 1), model=f"model {n}") for n in range(4)
+        )
+        said = "None of the 4 models is shown to be in character more often than random scores would be."
+        assert said in page.text
+
     @pytest.mark.parametrize(("ends", "said"), [([-0.1, 0.2], True), ([0.1, 0.2], False), (None, False)])
     async def test_tell_whom_random_scores_equal(
         self, job: Sample, ends: list[float] | None, said: bool
