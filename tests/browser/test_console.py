@@ -312,7 +312,7 @@ class TestCompare:
         expect(page.locator(".verdict")).to_contain_text(re.compile("each of the other 2 models|told apart"))
         expect(page.locator(".ranking").get_by_role("img")).to_have_count(3)
         page.get_by_text("All 3 pairs by").click()
-        expect(page.get_by_role("region", name="All pairs").locator("tbody tr")).to_have_count(3)
+        expect(page.get_by_role("group", name="All pairs").locator("tbody tr")).to_have_count(3)
         assert barriers(page) == []
 
     def test_jobs_are_chosen_from_their_list(self, page: Page, finished: str) -> None:
@@ -367,7 +367,7 @@ class TestNewJob:
         page.get_by_text("How many do I need?").click()
         self.fill(page, Difference="0.1", Iterations="3")
         page.get_by_label("Difference").press("Enter")
-        sizes = page.get_by_role("region", name="Sizes that find the difference")
+        sizes = page.get_by_role("group", name="Sizes that find the difference")
         expect(sizes.get_by_role("row", name="This job")).to_contain_text("6 × 3")
         assert barriers(page) == []
         page.set_viewport_size(NARROW)

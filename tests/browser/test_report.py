@@ -211,7 +211,7 @@ def texts(figure: Locator) -> list[str]:
 
 class TestForEverybody:
     @pytest.mark.parametrize("scheme", ["light", "dark"])
-    def test_axe_finds_nothing_serious(self, offline: Page, half: str, scheme: str) -> None:
+    def test_axe_finds_nothing(self, offline: Page, half: str, scheme: str) -> None:
         offline.emulate_media(color_scheme="dark" if scheme == "dark" else "light")
         offline.goto(half)
         offline.evaluate(UNFOLD)

@@ -28,7 +28,6 @@ STRANGE_SCRIPT = """() => {
   document.body.append(script);
   return window.strange ?? false;
 }"""
-SEVERE = {"serious", "critical"}
 NARROW, WIDE = 390, 1440
 
 
@@ -76,12 +75,11 @@ class Watcher:
 
 
 def barriers(page: Page) -> list[str]:
-    """What axe finds serious or critical in a page as it is now shown, a line each."""
+    """What axe finds in a page as it is now shown, a line each."""
     found: dict[str, Any] = Axe().run(page).response
     return [
         f"{violation['impact']}: {violation['help']} ({violation['id']}): {node['target']} {node['failureSummary']}"
         for violation in found["violations"]
-        if violation["impact"] in SEVERE
         for node in violation["nodes"]
     ]
 
