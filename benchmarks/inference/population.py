@@ -78,6 +78,11 @@ class Pool:
         found = np.stack([((clipped == score) & counts).sum(axis=-1) for score in SCORES], axis=-1)
         return cls(found, float(grid[0]))
 
+    @property
+    def edges(self) -> FloatArray:
+        """Shape (G − 1,): where the grid's places meet."""
+        return np.asarray(self.low + STEP * (np.arange(1, len(self.histograms)) - 0.5))
+
     def places(self, effects: FloatArray) -> IntArray:
         """Where on the grid these lie."""
         found = np.rint((effects - self.low) / STEP).astype(np.int64)

@@ -1,21 +1,21 @@
 """The true figures of a drawn design, for each population that an interval can speak of."""
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.design import Population
-from benchmarks.inference.population import LEVEL_MEANS, METRICS, Layout, Pool, Spread
+from benchmarks.inference.population import LEVEL_MEANS, Layout, Pool, Spread
 
 LINEAR = ("mean", "acc", "acc_atom", "ic_atom")
 """Means of runs' values: their truth needs no simulation."""
-NODES, WEIGHTS = np.polynomial.hermite_e.hermegauss(41)
 CELLS_OF_A_TRUTH = 120
-PERSONAS_OF_A_TRUTH = 400
+PERSONAS_OF_A_TRUTH = 1_000
 CELLS_OF_THE_TRUTH = 5_000
-CELLS_OF_A_PLACE = 400
 
 
 @dataclass(frozen=True)
@@ -25,7 +25,8 @@ class Truth:
     Attributes:
         pool: The runs.
         spread: Of personas and wordings.
-        layout: Of a cell's runs; RC and RC_atom are the means over repetitions of this layout.
+        layout: Of a cell's runs; RC and RC_atom are the means over repetitions of this layout, and NaN over wordings, of which
+            there are too few for them.
         levels: Of the personas.
         draws: Of the simulated part.
     """
@@ -45,10 +46,18 @@ class Truth:
         }
 
     def _linear(self, level: int, centres: FloatArray, sd: float) -> dict[str, FloatArray]:
-        """The means at normal places about these; shape (…)."""
-        places = self.pool.places(np.asarray(centres)[..., None] + sd * NODES)
-        share = WEIGHTS / WEIGHTS.sum()
-        return {name: self._values[level][name][places] @ share for name in LINEAR}
+        """The means at normal places about these; shape (…). Exact: a pool's places differ by chance, so that no quadrature will do."""
+        if sd == 0:
+            places = self.pool.places(np.asarray(centres))
+            return {name: self._values[level][name][places] for name in LINEAR}
+        below = ndtr((self.pool.edges - np.asarray(centres)[..., None]) / sd)
+        ends = np.zeros((*below.shape[:-1], 1))
+        share = np.diff(below, axis=-1, prepend=ends, append=ends + 1)
+        return {name: share @ self._values[level][name] for name in LINEAR}
+
+    @property
+    def _of_wordings(self) -> float:
+        return float(np.hypot(self.spread.wordings, self.spread.both))
 
     def _simulated(self, effects: FloatArray) -> dict[str, FloatArray]:
         """The means of RC and RC_atom over the last axis but one; effects of shape (…, cells, W)."""
@@ -73,9 +82,9 @@ class Truth:
             cells = np.broadcast_to(effects, (CELLS_OF_A_TRUTH, len(effects)))
             simulated = {name: float(each) for name, each in self._simulated(cells).items()}
             found[Population.THESE].append(linear | simulated)
-            places, values = self._by_persona[level]
+            others = self._linear(level, np.array(LEVEL_MEANS[level] + personas[n]), self._of_wordings)
             found[Population.WORDINGS].append(
-                {name: float(np.interp(personas[n], places, values[name])) for name in METRICS}
+                dict.fromkeys(simulated, math.nan) | {name: float(each) for name, each in others.items()}
             )
             found[Population.PERSONAS].append(anyone[level])
             found[Population.BOTH].append(self._overall[level])
@@ -107,17 +116,4 @@ class Truth:
             wordings = self.spread.wordings * self.draws.standard_normal(shape)
             effects = LEVEL_MEANS[level] + self._personas(CELLS_OF_THE_TRUTH) + wordings
             found[level] = linear | {name: float(each) for name, each in self._simulated(effects).items()}
-        return found
-
-    @cached_property
-    def _by_persona(self) -> dict[int, tuple[FloatArray, dict[str, FloatArray]]]:
-        """By level: persona effects, and the truth over wordings there."""
-        grid = np.linspace(-4, 4, 25) * self.spread.personas
-        sd = float(np.hypot(self.spread.wordings, self.spread.both))
-        shape = (len(grid), CELLS_OF_A_PLACE, self.layout.wordings)
-        found = {}
-        for level in set(self.levels):
-            centres = LEVEL_MEANS[level] + grid
-            simulated = self._simulated(centres[:, None, None] + sd * self.draws.standard_normal(shape))
-            found[level] = grid, self._linear(level, centres, sd) | simulated
         return found
