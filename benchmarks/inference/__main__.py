@@ -42,11 +42,10 @@ def main() -> None:
 
 def _coverage(repetitions: int) -> None:
     pool = Pool.drawn(np.random.default_rng(0))
-    for layout_name, layout in LAYOUTS.items():
-        for effect, spread in EFFECTS.items():
-            for strata in (1, 3):
-                design = {"layout": layout_name, "effect": effect, "levels": strata}
-                _print_rows(design, coverage(pool, spread, layout, strata, repetitions, seed=3))
+    designs = product(LAYOUTS.items(), EFFECTS.items(), (1, 3))
+    for seed, ((layout_name, layout), (effect, spread), strata) in enumerate(designs):
+        design = {"layout": layout_name, "effect": effect, "levels": strata}
+        _print_rows(design, coverage(pool, spread, layout, strata, repetitions, seed))
 
 
 def _print_rows(design: Mapping[str, object], rows: dict[Key, Row]) -> None:
@@ -68,11 +67,11 @@ def _print_rows(design: Mapping[str, object], rows: dict[Key, Row]) -> None:
 def _comparisons(repetitions: int) -> None:
     for size in SIZES:
         draws = np.random.default_rng(4)
-        alarms = {}
+        alarms, power = {}, {}
         for effect in EFFECTS_OF_WORDING:
             noise = NOISE._replace(wordings=effect, both=effect / 2)
-            alarms[effect], _ = found_share(draws, noise, size, 0.0, repetitions)
-        power = stated_power(draws, size, repetitions)
+            alarms[effect] = found_share(draws, noise, size, 0.0, repetitions)
+            power[effect] = stated_power(draws, noise, size, repetitions)
         line = {**size._asdict(), "false_alarms": alarms, "power_at_the_stated_difference": power}
         print(json.dumps(line), flush=True)
 

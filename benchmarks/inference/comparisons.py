@@ -1,13 +1,23 @@
 """False alarms and power of comparisons of two models over personas and wordings, whose noise is known."""
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from app.domain.metrics.metric import FloatArray
-from app.domain.statistics.crossed import crossed_difference
-from app.domain.statistics.design import DesignCell, Population, Stratum
-from app.domain.statistics.paired import ALPHA, PairedDifference, sign_flip_p_value
+from app.domain.statistics.crossed import detectable
+from app.domain.statistics.design import (
+    DesignCell,
+    Error,
+    Population,
+    Stratum,
+    components,
+    crossed,
+    of_both,
+    p_value,
+)
+from app.domain.statistics.paired import ALPHA, sign_flip_p_value
 from app.domain.statistics.power import Noise, Size, power, with_enough_personas
 from benchmarks.inference.models import family
 from benchmarks.inference.population import varied_mean
@@ -40,10 +50,10 @@ PLANNED = (
 """The third has 12 personas, of whose signs all patterns are tried."""
 
 
-def compared(draws: np.random.Generator, noise: Noise, size: Size, true: float) -> PairedDifference:
-    """One comparison of two models that truly differ by so much, with normal effects."""
-    found = crossed_difference(differences(draws, noise, size, true), 1.0)
-    assert found is not None
+def parts(cells: Sequence[DesignCell]) -> list[Error]:
+    """What the variance of the mean of these differences consists of."""
+    found = of_both(components(cells))
+    assert not isinstance(found, str)
     return found
 
 
@@ -62,20 +72,20 @@ def differences(draws: np.random.Generator, noise: Noise, size: Size, true: floa
     return cells
 
 
-def found_share(
-    draws: np.random.Generator, noise: Noise, size: Size, true: float, repetitions: int
-) -> tuple[float, float]:
-    """The share of comparisons that call the models different, 0–1, and the mean difference that they say they would find."""
-    all_ = [compared(draws, noise, size, true) for _ in range(repetitions)]
-    shown = [each.p_value is not None and each.p_value <= ALPHA for each in all_]
-    return float(np.mean(shown)), float(np.mean([each.detectable or np.nan for each in all_]))
+def found_share(draws: np.random.Generator, noise: Noise, size: Size, true: float, repetitions: int) -> float:
+    """The share of comparisons that call the models different, 0–1."""
+    return float(np.mean([_found(differences(draws, noise, size, true)) for _ in range(repetitions)]))
 
 
-def stated_power(draws: np.random.Generator, size: Size, repetitions: int) -> float:
+def stated_power(draws: np.random.Generator, noise: Noise, size: Size, repetitions: int) -> float:
     """How often another comparison finds the difference that one states, each with noise of its own."""
-    stated = [compared(draws, NOISE, size, 0.0).detectable or np.nan for _ in range(repetitions)]
-    others = [compared(draws, NOISE, size, true).p_value for true in stated]
-    return float(np.mean([p is not None and p <= ALPHA for p in others]))
+    stated = [detectable(parts(differences(draws, noise, size, 0.0))) for _ in range(repetitions)]
+    return float(np.mean([_found(differences(draws, noise, size, true)) for true in stated]))
+
+
+def _found(cells: Sequence[DesignCell]) -> bool:
+    value = float(np.mean([cell.figure.value for cell in cells]))
+    return p_value(value, crossed(*parts(cells))) <= ALPHA
 
 
 def planned_power(
@@ -96,9 +106,8 @@ def planned_power(
     for _ in range(repetitions):
         cells = differences(draws, noise, planned, difference)
         if population is Population.BOTH:
-            made = crossed_difference(cells, 1.0)
-            p_value = 1.0 if made is None else made.p_value
+            found += _found(cells)
         else:
-            p_value = sign_flip_p_value(np.array([cell.figure.value for cell in cells]), seed=0)
-        found += p_value is not None and p_value <= ALPHA
+            p_of_signs = sign_flip_p_value(np.array([cell.figure.value for cell in cells]), seed=0)
+            found += p_of_signs <= ALPHA
     return planned, stated, found / repetitions

@@ -52,6 +52,8 @@ class CellEstimate:
 def shape_of(name: str) -> Shape:
     """On which scale a metric's intervals are symmetrical."""
     estimate = _ESTIMATES[name]
+    if name == "acc":
+        return Shape.HITS
     if estimate is Estimate.MEAN:
         return Shape.SHARE if RANGES[name] == UNIT_RANGE else Shape.PLAIN
     return Shape.PLAIN if estimate is Estimate.EXCESS else Shape.LOSS

@@ -21,6 +21,7 @@ from app.domain.metrics.registry import METRICS
 from app.domain.metrics.scores import UNKNOWN_INSTRUCTION, CellScores, RunValues
 
 _ALIKE = 10**-12
+_SPREADS = {Estimate.SPREAD, Estimate.SAMPLE_SPREAD}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -35,6 +36,8 @@ class Variability:
             over runs with these wordings; ``None`` where most runs are their wording's only one, or nothing is known of runs.
         degrees: Of freedom of that variance.
         count: Runs that have the figure.
+        surplus: By what share ``runs`` are too large on average: of figures that tell how far runs are apart, one run's part, as the
+            jackknife is (Efron and Stein, 1981). By simulation it is 0.2 of RC and 0.27 of RC_atom of 5 runs, 0.05 of 30.
     """
 
     value: float
@@ -42,6 +45,7 @@ class Variability:
     runs: FloatArray | None = None
     degrees: int = 0
     count: int = 0
+    surplus: float = 0.0
 
 
 def variability(scores: CellScores, runs: IntArray, metrics: MetricSet) -> dict[str, Variability]:
@@ -63,7 +67,8 @@ def variability(scores: CellScores, runs: IntArray, metrics: MetricSet) -> dict[
             continue
         values, used = by_run[metric.by_run]
         layout = layouts.setdefault(used.tobytes(), _Layout(instructions[used], places[used], len(runs)))
-        found[metric.name] = layout.variability(layout.of_values(metric.estimate, values, width))
+        figure = layout.variability(layout.of_values(metric.estimate, values, width))
+        found[metric.name] = _spread(figure) if metric.estimate in _SPREADS else figure
     return found | _of_distances(scores, places, len(runs), metrics)
 
 
@@ -99,6 +104,7 @@ def over_judges(value: float, judges: Sequence[Variability]) -> Variability:
         np.mean(rows, axis=0) if len(rows) == len(judges) else None,
         min(each.degrees for each in judges),
         min(each.count for each in judges),
+        float(np.mean([each.surplus for each in judges])),
     )
 
 
@@ -125,8 +131,13 @@ def _of_distances(
             if name == "rc_atom":
                 chance = (1 - (metrics["rc_atom_corrected_ceiling"].value or 0.0)) / 2 * width
                 found["rc_atom_corrected"] = _beyond_chance(layout.variability(distance), chance, width)
-            found[name] = layout.variability(distance.mapped(lambda each: 1 - 2 * each / width))
+            figure = layout.variability(distance.mapped(lambda each: 1 - 2 * each / width))
+            found[name] = _spread(figure) if name == "rc_atom" else figure
     return found
+
+
+def _spread(figure: Variability) -> Variability:
+    return replace(figure, surplus=1 / figure.count)
 
 
 def _beyond_chance(distance: Variability, chance: float, width: int) -> Variability:

@@ -4,9 +4,13 @@ import math
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
 
+from app.domain.instruments.dimension import Scale
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray
+from app.domain.metrics.scores import CellScores
+from app.domain.statistics.cells import estimate_cell
 from app.domain.statistics.design import (
     FEWEST_WORDINGS_OF_SPREAD,
     DesignCell,
@@ -188,6 +192,29 @@ def test_an_interval_is_students_and_of_a_loss_on_its_logarithm() -> None:
     assert share == Interval.around(0.8, 4 / (4 + odds), 4 * odds / (4 * odds + 1), (0, 1))
     # All clusters alike: another value may hide in a part of them.
     assert interval(1.0, Error(0.0, 5, 6), (0, 1)).ends == (math.floor(0.05 ** (1 / 6) * 1e6) / 1e6, 1.0)
+
+
+@pytest.mark.parametrize(("hits", "runs"), [(1, 5), (3, 5), (29, 30), (7, 400)])
+def test_a_share_of_runs_has_wilsons_score(hits: int, runs: int) -> None:
+    share = hits / runs
+    found = interval(share, Error(share * (1 - share) / (runs - 1), 1e6, runs), (0, 1), Shape.HITS)
+    assert found.ends == pytest.approx(binomtest(hits, runs).proportion_ci(method="wilson"), abs=1e-5)
+
+
+def test_a_mean_of_spreads_varies_less_than_the_jackknife_of_each_says() -> None:
+    draws = np.random.default_rng(6)
+
+    def cell(name: str) -> DesignCell:
+        scores = CellScores(
+            Scale(), 2, np.arange(5), np.zeros(5, dtype=np.int64), draws.integers(1, 9, size=(5, 5)), {}
+        )
+        found = estimate_cell({"judge": scores}, np.arange(5))
+        return DesignCell(name, on("high"), found.varied["rc_atom"])
+
+    cells_ = [cell(f"p{n}") for n in range(10)]
+    of_each = [float((rows**2).sum()) for each in cells_ if (rows := each.figure.runs) is not None]
+    assert known(components(cells_[:1]).runs).variance == pytest.approx(of_each[0])
+    assert known(components(cells_).runs).variance == pytest.approx(sum(of_each) / 100 * (1 - 0.9 / 5))
 
 
 def test_figures_without_runs_have_intervals_over_personas_only() -> None:
