@@ -168,6 +168,15 @@ class TestFinishedJob:
         answer = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"})
         assert answer.status_code == 200
         assert "<html" in answer.text
+        assert answer.headers["content-encoding"] == "gzip"
+        for refused in ("identity", "gzip;q=0", ""):
+            whole = stack.get(
+                f"/v1/jobs/{job['id']}/report",
+                params={"format": "html"},
+                headers={"Accept-Encoding": refused},
+            )
+            assert "content-encoding" not in whole.headers
+            assert whole.text == answer.text
         service = str(answer.request.url).partition("/v1/")[0]
         assert f'<a href="{service}/jobs/{job["id"]}">' in answer.text
 

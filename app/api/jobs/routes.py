@@ -24,6 +24,7 @@ from app.api.http.dependencies import (
     takes_a_stream,
 )
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, answers_with
+from app.api.http.packing import gzipped, takes_gzip
 from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest
 from app.api.jobs.job_route import JobRoute, job_of
@@ -572,4 +573,7 @@ async def report(
     if format_ == "html":
         # Its own policy is in the page; a browser keeps to both, and takes this one's part from the header only.
         headers["Content-Security-Policy"] = f"base-uri 'none'; form-action 'none'; {FRAMED_BY_NOBODY}"
+        if takes_gzip(request):
+            headers["Content-Encoding"] = "gzip"
+            chunks = gzipped(chunks)
     return StreamingResponse(chunks, media_type=export.media_type, headers=headers)
