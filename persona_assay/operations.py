@@ -48,7 +48,14 @@ from persona_assay.types import (
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
 ReportLevel: TypeAlias = Literal[
-    "verdicts", "responses", "cells", "totals", "persona_scores", "judging_check", "order_check"
+    "verdicts",
+    "responses",
+    "cells",
+    "totals",
+    "persona_scores",
+    "judging_check",
+    "order_check",
+    "control_verdicts",
 ]
 JobSort: TypeAlias = Literal["-created", "created", "name", "-name", "cost", "-cost", "score", "-score"]
 Pairing: TypeAlias = Literal["cells", "items"]

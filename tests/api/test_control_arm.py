@@ -1,10 +1,14 @@
 """The control arm, through the API: what models are without a persona, and what their personas change."""
 
+import csv
+import json
 import re
-from io import StringIO
+from collections import Counter
+from io import BytesIO, StringIO
 from statistics import fmean
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from rich.console import Console
 
@@ -169,6 +173,29 @@ class TestResponses:
         assert {response["persona"] for response in listed} == set(PERSONAS)
         lines = stack.get(f"/v1/jobs/{job['id']}/report?format=jsonl").text.splitlines()
         assert not any('"persona":""' in line.replace(": ", ":") for line in lines)
+
+    def test_its_verdicts_are_an_export_of_their_own(
+        self, stack: Service, job: Json, without_persona: list[Json]
+    ) -> None:
+        report = f"/v1/jobs/{job['id']}/report?level=control_verdicts&format="
+        rows = [json.loads(line) for line in stack.get(report + "jsonl").text.splitlines()]
+        listed = [
+            (response["id"], unit["index"], verdict["dimension"], verdict["score"])
+            for response in without_persona
+            for unit in response["units"]
+            for verdict in unit["verdicts"]
+        ]
+        said = [
+            tuple(row[name] for name in ("response_id", "unit", "dimension", "score"))
+            for row in rows
+            if row["status"] is not None
+        ]
+        assert Counter(said) == Counter(listed)
+        assert {(row["persona"], row["level"], row["in_character"], row["judged"]) for row in rows} == {
+            ("", None, None, "sentence")
+        }
+        assert pq.read_table(BytesIO(stack.get(report + "parquet").content)).num_rows == len(rows)
+        assert len(list(csv.DictReader(StringIO(stack.get(report + "csv").text)))) == len(rows)
 
     @pytest.mark.parametrize("mark", ["out_of_character", "judges_disagree", "suspicious"])
     def test_what_judges_mark_can_be_asked_for_there_too(self, stack: Service, job: Json, mark: str) -> None:

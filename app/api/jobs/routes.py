@@ -539,7 +539,8 @@ async def report(
         ReportLevel,
         Query(
             description="One row per verdict, per response and dimension, per cell of the results, per total and metric, per PersonaScore and task score, per judge and"
-            " task of what checks several sentences a call, or per judge, order and dimension of what checks the order of options."
+            " task of what checks several sentences a call, per judge, order and dimension of what checks the order of options, or"
+            " per verdict on the texts without a persona."
         ),
     ] = "verdicts",
 ) -> Response:

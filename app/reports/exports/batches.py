@@ -69,10 +69,17 @@ def _asked_of(response: JudgedResponse, dimension: str | None) -> Asked:
         response.item.id,
         response.item.text,
         dimension,
-        None if dimension is None else response.levels[dimension],
+        None if dimension is None else response.levels.get(dimension),
         response.persona_description,
         response.persona_traits,
     )
+
+
+def _judged_on(response: JudgedResponse) -> Iterable[str | None]:
+    """The dimensions of a response's rows; without a persona those that judges have said anything of, or ``None`` to keep a row."""
+    if response.levels or response.question is not None:
+        return response.levels
+    return dict.fromkeys(each.dimension for unit in response.units for each in unit.verdicts) or (None,)
 
 
 class _VerdictRows:
@@ -128,7 +135,7 @@ class _VerdictRows:
         return _batch(VERDICT_COLUMNS, objects, self._places)
 
     def _add_sentences(self, response: JudgedResponse) -> None:
-        asked = {each: self._place_of_asked(response, each) for each in response.levels}
+        asked = {each: self._place_of_asked(response, each) for each in _judged_on(response)}
         places = self._places_of_verdicts
         add_asked, add_unit, add_verdict = (
             self._places[source].append for source in (Source.ASKED, Source.UNIT, Source.VERDICT)

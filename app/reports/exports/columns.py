@@ -167,7 +167,7 @@ VERDICT_COLUMNS = (
         "judged",
         _TEXT,
         "What the row judges: sentence, or response for a PersonaGym grade (1 to 5).",
-        lambda a: "sentence" if a.dimension else "response",
+        lambda a: "sentence" if a.dimension or not a.persona else "response",
     ),
     _verdict(
         "group_size",

@@ -40,7 +40,11 @@ def write_table(format_: Format, name: str, results: Results) -> bytes:
     return b"".join([file.begin(), *file.add(table_batch(table, results)), file.end()])
 
 
-PAGED = {"verdicts": (VERDICT_COLUMNS, page_batches), "responses": (RESPONSE_COLUMNS, response_batches)}
+PAGED = {
+    "verdicts": (VERDICT_COLUMNS, page_batches),
+    "responses": (RESPONSE_COLUMNS, response_batches),
+    "control_verdicts": (VERDICT_COLUMNS, page_batches),
+}
 """The tables that are made of responses, by their names in the API: their columns, and what makes rows of a page."""
 
 

@@ -15,13 +15,20 @@ from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.by_instruction import read_by_instruction
 from app.services.results.environments import read_environments
 from app.services.results.model_groups import attributes_of
-from app.services.results.responses import stream_all, stream_pages
+from app.services.results.responses import Arm, stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
 
 Json = Mapping[str, Any]
 ReportFormat = Literal["json", "html", "csv", "jsonl", "parquet"]
 ReportLevel = Literal[
-    "verdicts", "responses", "cells", "totals", "persona_scores", "judging_check", "order_check"
+    "verdicts",
+    "responses",
+    "cells",
+    "totals",
+    "persona_scores",
+    "judging_check",
+    "order_check",
+    "control_verdicts",
 ]
 """What a row of a table is."""
 
@@ -94,7 +101,8 @@ async def export_report(
             "parquet": parquet.ParquetWriter,
         }
         if level in files.PAGED:
-            pages = stream_pages(engine, job, context, figures=level == "responses")
+            arm: Arm = "control" if level == "control_verdicts" else "persona"
+            pages = stream_pages(engine, job, context, arm, figures=level == "responses")
             async for chunk in files.write_pages(formats[format_], level, pages):
                 yield chunk
         else:

@@ -314,9 +314,9 @@ def _add_figures(context: JobContext, page: Sequence[JudgedResponse]) -> None:
 
 
 async def stream_pages(
-    engine: AsyncEngine, job: JobRow, context: JobContext, *, figures: bool = False
+    engine: AsyncEngine, job: JobRow, context: JobContext, arm: Arm = "persona", *, figures: bool = False
 ) -> AsyncGenerator[Sequence[JudgedResponse]]:
-    """Every response, in order, with flat memory: a page is read while the one before is looked at, and no further.
+    """Every response of an arm, in order, with flat memory: a page is read while the one before is looked at, and no further.
 
     Their ``figures`` are there if asked for.
 
@@ -331,7 +331,7 @@ async def stream_pages(
             engine,
             job,
             context,
-            ResponseFilter(),
+            ResponseFilter(arm=arm),
             after=after,
             limit=limit,
             most_verdicts=EXPORT_VERDICTS,
