@@ -198,7 +198,11 @@ class TestResponses:
             }
         )
         stack.ended(job)
-        page.goto(f"/jobs/{job}/labels")
+        page.goto(f"/jobs/{job}")
+        expect(
+            page.get_by_role("link", name="Compare", exact=True).and_(page.locator(".button"))
+        ).to_have_count(0)
+        page.get_by_role("link", name="Human labels").click()
         page.get_by_label("What to rate").select_option("responses")
         page.get_by_label("How many people answer each").fill("1")
         page.get_by_role("button", name="Create round").click()
