@@ -1614,6 +1614,17 @@ class ModelAgreement(TypedDict):
     spearman_p: float | None
 
 
+class PublishedAgreement(TypedDict):
+    """How far PersonaGym's authors found people to agree with their judges (Table 2): 100 personas, two people."""
+
+    model: str
+    """As the paper names it."""
+    task: str | None
+    """`null`: PersonaScore over personas."""
+    spearman_rho: float
+    kendall_tau: float
+
+
 class HumanStudy(TypedDict):
     """How far people agree with a job's judges by model and task, and with each other; empty if there are no annotations."""
 
@@ -1621,6 +1632,8 @@ class HumanStudy(TypedDict):
     among_annotators: list[AmongAnnotators]
     data: list[ModelAgreement]
     """By kind, dimension, model, task and judge."""
+    published: list[PublishedAgreement]
+    """PersonaGym's Table 2, where people have graded responses by its rubrics; else empty."""
 
 
 class JobCalibration(TypedDict):

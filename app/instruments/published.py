@@ -114,6 +114,36 @@ def published_scores() -> tuple[PublishedScores, ...]:
     return tuple(found)
 
 
+class PublishedCorrelation(NamedTuple):
+    """An entry of Table 2 (PersonaGym paper): how scores go with people's.
+
+    Attributes:
+        model: The model as the paper names it.
+        task: The task's id; ``None`` for PersonaScore.
+        spearman_rho: Spearman's ρ over 100 personas.
+        kendall_tau: Kendall's τ.
+    """
+
+    model: str
+    task: str | None
+    spearman_rho: float
+    kendall_tau: float
+
+
+@cache
+def published_correlations() -> tuple[PublishedCorrelation, ...]:
+    """Table 2, in the paper's order."""
+    return tuple(
+        PublishedCorrelation(
+            row["model"],
+            None if row["task"] == "persona_score" else row["task"],
+            round(float(row["spearman_rho"]) / 100, 3),
+            round(float(row["kendall_tau"]) / 100, 3),
+        )
+        for row in _rows("personagym_people.csv")
+    )
+
+
 def _rows(name: str) -> list[dict[str, str]]:
     text = files("app.instruments").joinpath("published/v1", name).read_text(encoding="utf-8")
     return list(csv.DictReader(text.splitlines()))

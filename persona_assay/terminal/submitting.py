@@ -103,6 +103,14 @@ def sends(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="The metric of --detect.",
 )
+@click.option(
+    "--population",
+    type=click.Choice(("both", "personas")),
+    default="both",
+    show_default=True,
+    help="What --detect generalizes to: other personas and persona instructions (wordings), or other personas.",
+)
+@click.option("--models", type=int, help="How many models --detect compares at once. [the job's models]")
 @click.option("--from-job", metavar="JOB", help="A finished job from which --detect estimates the variation.")
 @URL
 @AS_JSON
@@ -111,6 +119,8 @@ def plan(
     detect: float | None,
     power: float,
     metric: Metric,
+    population: Literal["both", "personas"],
+    models: int | None,
     from_job: str | None,
     url: str,
     *,
@@ -124,7 +134,14 @@ def plan(
     if detect is None and from_job is not None:
         raise click.UsageError("--from-job needs --detect.")
     if detect is not None:
-        asked = {"difference": detect, "power": power, "metric": metric, "from_job": from_job}
+        asked = {
+            "difference": detect,
+            "power": power,
+            "metric": metric,
+            "population": population,
+            "models": models,
+            "from_job": from_job,
+        }
     with told_errors(), client_of(url) as client:
         from persona_assay.terminal.job_file import read_job_file  # noqa: PLC0415
 

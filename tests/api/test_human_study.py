@@ -4,6 +4,7 @@ import html
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from statistics import fmean
 from typing import Any
 
@@ -208,6 +209,27 @@ class TestAnswersEach:
         counts = Counter(each["response"] for each in annotated(service))
         assert list(counts.values()) == [2] * 6
 
+    def test_of_people_who_answer_at_once_as_many_are_kept_as_shall(
+        self, service: Service, gym: Json
+    ) -> None:
+        made = drawn(service, gym, size=3, answers_each=2)
+        people = [f"person {n}" for n in range(6)]
+        shown = {name: html.unescape(page(service, made, name)) for name in people}
+        with ThreadPoolExecutor(len(people)) as pool:
+            answers = list(pool.map(lambda name: say(service, made, name, position(shown[name]), 3), people))
+        assert {each.status_code for each in answers} == {303}
+        for name in people:
+            grade_all(service, made, name, 4)
+        counts = Counter(each["response"] for each in annotated(service))
+        assert list(counts.values()) == [2] * 3
+        # Who has answered may still change it.
+        (first, *_) = annotated(service)
+        at = next(
+            n for n in range(1, 4) if 'aria-current="true"' in page(service, made, first["annotator"], n)
+        )
+        assert say(service, made, first["annotator"], at, 1).status_code == 303
+        assert 1 in [each["score"] for each in annotated(service)]
+
     def test_pages_go_from_one_open_thing_to_the_next(self, service: Service, gym: Json) -> None:
         made = drawn(service, gym, size=6, answers_each=1)
         for _ in range(4):
@@ -260,7 +282,12 @@ class TestAgreement:
         return fmean(given) if given else None
 
     def test_is_empty_before_anybody_has_annotated(self, service: Service, gym: Json) -> None:
-        assert self.read(service, gym) == {"job": gym["id"], "among_annotators": [], "data": []}
+        assert self.read(service, gym) == {
+            "job": gym["id"],
+            "among_annotators": [],
+            "data": [],
+            "published": [],
+        }
 
     def test_no_job_has_none(self, service: Service) -> None:
         path = "/v1/jobs/{}/human-study"

@@ -192,6 +192,7 @@ class TestForm:
             ({"detect_difference": "much"}, "must be a number"),
             ({"detect_difference": "2"}, "must be at most 1"),
             ({"detect_difference": "0.1", "detect_power": "1"}, "less than or equal to 0.99"),
+            ({"detect_difference": "0.1", "detect_models": "1"}, "greater than or equal to 2"),
             (
                 {
                     "detect_difference": "0.1",
@@ -207,7 +208,9 @@ class TestForm:
     ) -> None:
         answer = post(running_api, "/new", {**FORM, **typed})
         assert answer.status_code == 422
-        field = "detect_power" if "detect_power" in typed else "detect_difference"
+        (field,) = {name for name in typed if name.startswith("detect_")} - {
+            "detect_difference" if len(typed) == 2 else ""
+        }
         assert re.search(rf'id="wrong-{field}"><bdi>[^<]*{words}', answer.text)
 
     def test_a_job_on_a_persona_and_dimension_of_ones_own_needs_no_api(self, api: Service) -> None:
@@ -280,6 +283,8 @@ class TestForm:
                     "detect_difference",
                     "detect_power",
                     "detect_metric",
+                    "detect_population",
+                    "detect_models",
                     "seed",
                     "persona_id_0",
                     "persona_traits_0",

@@ -28,7 +28,7 @@ ROWS = {"persona": ("id", "description", "traits"), "model": ("model", "temperat
 """What can be filled in several times, and the parts of each."""
 NUMBERS = {"iterations": int, "seed": int}
 BUDGET = {"usd": float, "calls": int, "tokens": int}
-DETECT = {"difference": float, "power": float, "metric": str}
+DETECT = {"difference": float, "power": float, "metric": str, "population": str, "models": int}
 CHOICES = {"priority": "normal", "execution": "direct"}
 """Choices that stand in the body as they are, and what they are unless chosen otherwise."""
 REUSE = ("judging", "generation")

@@ -96,12 +96,24 @@ class AmongAnnotators(Answer):
     alpha_ordinal: Metric | None = Field(description="Krippendorff's α of the scores; `null` for pairs.")
 
 
+class PublishedAgreement(Answer):
+    """How far PersonaGym's authors found people to agree with their judges (Table 2): 100 personas, two people."""
+
+    model: str = Field(description="As the paper names it.")
+    task: str | None = Field(description="`null`: PersonaScore over personas.")
+    spearman_rho: float
+    kendall_tau: float
+
+
 class HumanStudy(Answer):
     """How far people agree with a job's judges by model and task, and with each other; empty if there are no annotations."""
 
     job: str
     among_annotators: list[AmongAnnotators]
     data: list[ModelAgreement] = Field(description="By kind, dimension, model, task and judge.")
+    published: list[PublishedAgreement] = Field(
+        description="PersonaGym's Table 2, where people have graded responses by its rubrics; else empty."
+    )
 
 
 class HumanAgreement(Answer):

@@ -1,9 +1,9 @@
 """How far people agree with judges, laid out as PersonaGym's Table 2 and, of pairs, the atomic paper's Table 3."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from app.domain.labels.human_agreement import AmongAnnotators, HumanStudy, ModelAgreement
+from app.domain.labels.human_agreement import AmongAnnotators, HumanStudy, ModelAgreement, PublishedAgreement
 
 PERSONA_SCORE = "PersonaScore"
 
@@ -33,6 +33,7 @@ class StudyTable:
         columns: Tasks and perhaps ``PersonaScore``, or dimensions.
         rows: By model and judge.
         among: How far the annotators agree with each other.
+        published: By model PersonaGym's own, one for each column; ``None`` where it has none. Of graded responses only.
     """
 
     kind: str
@@ -40,6 +41,7 @@ class StudyTable:
     columns: Sequence[str]
     rows: Sequence[StudyRow]
     among: Sequence[AmongAnnotators]
+    published: Mapping[str, Sequence[PublishedAgreement | None]]
 
 
 def study_tables(study: HumanStudy) -> list[StudyTable]:
@@ -48,7 +50,12 @@ def study_tables(study: HumanStudy) -> list[StudyTable]:
     for each in study.data:
         groups.setdefault(_group(each), []).append(each)
     return [
-        _table(group, found, [each for each in study.among_annotators if _group(each) == group])
+        _table(
+            group,
+            found,
+            [each for each in study.among_annotators if _group(each) == group],
+            study.published if group == ("responses", None) else [],
+        )
         for group, found in groups.items()
     ]
 
@@ -60,15 +67,23 @@ def _group(each: ModelAgreement | AmongAnnotators) -> tuple[str, str | None]:
 def _column(each: ModelAgreement) -> str:
     if each.kind == "pairs":
         return each.dimension or ""
-    return PERSONA_SCORE if each.task is None else each.task.replace("_", " ")
+    return _of_task(each.task)
+
+
+def _of_task(task: str | None) -> str:
+    return PERSONA_SCORE if task is None else task.replace("_", " ")
 
 
 def _table(
-    group: tuple[str, str | None], found: Sequence[ModelAgreement], among: Sequence[AmongAnnotators]
+    group: tuple[str, str | None],
+    found: Sequence[ModelAgreement],
+    among: Sequence[AmongAnnotators],
+    published: Sequence[PublishedAgreement],
 ) -> StudyTable:
     # PersonaScore comes last also where the first model lacks a task.
     columns = sorted(dict.fromkeys(map(_column, found)), key=PERSONA_SCORE.__eq__)
     cells = {(each.model, each.judge, _column(each)): each for each in found}
+    printed = {(each.model, _of_task(each.task)): each for each in published}
     rows = dict.fromkeys((each.model, each.judge) for each in found)
     return StudyTable(
         kind=group[0],
@@ -76,4 +91,8 @@ def _table(
         columns=columns,
         rows=[StudyRow(*row, [cells.get((*row, column)) for column in columns]) for row in rows],
         among=among,
+        published={
+            model: [printed.get((model, column)) for column in columns]
+            for model in dict.fromkeys(each.model for each in published)
+        },
     )

@@ -11,6 +11,7 @@ from app.db.jobs import preparations
 from app.db.jobs.preparations import StoredStep
 from app.db.labels import annotations
 from app.db.labels import rounds as labelling
+from app.db.labels.rounds import RoundRow
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.task import asks_a_question
 from app.domain.jobs.plan import AtomicCell, GymCell
@@ -179,7 +180,7 @@ async def record_answer(
     position: int,
     answer: str,
 ) -> None:
-    """Record a person's answer, replacing an earlier one.
+    """Record a person's answer, replacing an earlier one; none where as many others have answered as shall.
 
     Raises:
         NotFoundError: If there is no such round or position.
@@ -194,9 +195,23 @@ async def record_answer(
     annotation = Annotation(annotator, dimension, place, other, meant, score)
     try:
         async with engine.begin() as connection:
-            await annotations.keep(connection, tenant, found.row.job_id, [annotation])
+            if await _may_answer(connection, tenant, found.row, annotator, index):
+                await annotations.keep(connection, tenant, found.row.job_id, [annotation])
     except IntegrityError as error:
         raise NotFoundError("job not found") from error
+
+
+async def _may_answer(
+    connection: AsyncConnection, tenant: str, row: RoundRow, annotator: str, index: int
+) -> bool:
+    """Whether fewer people than shall have answered it, or the person has; of two at once the one waits for the other."""
+    if row.answers_each is None:
+        return True
+    await labelling.hold_round(connection, tenant, row.id)
+    counts = await labelling.answer_counts(connection, tenant, row.id)
+    if counts.get(index, 0) < row.answers_each:
+        return True
+    return index in await labelling.answers_of(connection, tenant, row.id, annotator)
 
 
 def _index(order: Sequence[int], position: int) -> int:

@@ -16,8 +16,9 @@ from app.db.results.response_pages import Judgements, Position
 from app.domain.jobs.plan import GymCell
 from app.domain.labels.agreement import Sampling, Stratum, Subject, annotation_agreement
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Kind, Place
-from app.domain.labels.human_agreement import HumanAgreement, HumanStudy
+from app.domain.labels.human_agreement import HumanAgreement, HumanStudy, PublishedAgreement
 from app.domain.labels.human_study import RatedCell, Study
+from app.instruments.published import published_correlations
 from app.services.job_context import JobContext, JobContexts
 from app.services.results.label_memory import LabelMemory
 
@@ -61,7 +62,7 @@ class HumanAgreementReader:
     async def read_study(self, job: JobRow) -> HumanStudy:
         """The agreement by model and task, and among the annotators; for all who ask and none to change."""
         found = await self._studies.read([job], lambda: self._computed(job, _study))
-        return found or HumanStudy(job=job.id, among_annotators=[], data=[])
+        return found or HumanStudy(job=job.id, among_annotators=[], data=[], published=[])
 
     async def _computed(self, job: JobRow, compute: Callable[[str, _Labels], _T]) -> _T:
         return await asyncio.to_thread(compute, job.id, await self._labels(job))
@@ -121,7 +122,10 @@ def _study(job_id: str, labels: _Labels) -> HumanStudy:
         labels.judges,
         context.spec.seed,
     )
-    return HumanStudy(job=job_id, among_annotators=study.among_annotators(), data=study.agreement())
+    data = study.agreement()
+    graded = any(each.kind == "responses" and each.dimension is None for each in data)
+    published = [PublishedAgreement(**each._asdict()) for each in published_correlations() if graded]
+    return HumanStudy(job=job_id, among_annotators=study.among_annotators(), data=data, published=published)
 
 
 def _sampling(rounds: Sequence[RoundRow]) -> Sampling:

@@ -336,7 +336,14 @@ class TestReading:
         service.on("POST /v1/jobs/plan", Answer(plan))
         output = assay(service, "plan", "-", "--detect", "0.05", stdin="{}").stdout
         assert service.asked[-1].body == {
-            "detect": {"difference": 0.05, "power": 0.8, "metric": "acc_atom", "from_job": None}
+            "detect": {
+                "difference": 0.05,
+                "power": 0.8,
+                "metric": "acc_atom",
+                "population": "both",
+                "models": None,
+                "from_job": None,
+            }
         }
         lines = [line.split() for line in output.splitlines()]
         assert ["this", "job", "5", "6", "5", "never", "900", "$1.50"] in lines

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from app.domain.labels.human_agreement import AmongAnnotators, HumanStudy, ModelAgreement
+from app.domain.labels.human_agreement import AmongAnnotators, HumanStudy, ModelAgreement, PublishedAgreement
 from app.domain.metrics.metric import Metric
 from app.reports import html
 from app.reports.views.human_study import study_tables
@@ -82,6 +82,10 @@ STUDY = HumanStudy(
         row("other", "toxicity_control", "judge/one", 0.2),
         row("other", None, "judge/one", 0.1),
     ],
+    published=[
+        PublishedAgreement(model="GPT 3.5", task=None, spearman_rho=0.807, kendall_tau=0.758),
+        PublishedAgreement(model="GPT 3.5", task="expected_action", spearman_rho=0.801, kendall_tau=0.79),
+    ],
 )
 
 
@@ -106,6 +110,9 @@ def test_pairs_are_one_table_by_dimension_and_responses_one_by_task_with_persona
     ]
     assert responses.rows[0].cells[1] is None
     assert [len(pairs.among), len(responses.among)] == [2, 1]
+    assert not pairs.published
+    printed = responses.published["GPT 3.5"]
+    assert [each and each.spearman_rho for each in printed] == [0.801, None, 0.807]
 
 
 async def test_the_report_has_rho_and_tau_with_intervals_p_and_n() -> None:
@@ -113,16 +120,19 @@ async def test_the_report_has_rho_and_tau_with_intervals_p_and_n() -> None:
     assert "judge/one 0.69[0.59, 0.79]p < 0.001, n 1,234" in found
     assert "mean of the judges 0.55 / 0.50[0.45, 0.65][0.40, 0.60]p 0.014 / < 0.001, n 1,234" in found
     assert "otherjudge/one – 0.25 / 0.20[" in found
+    assert "GPT 3.5PersonaGym, Table 20.80 / 0.79–0.81 / 0.76" in found
     assert "expected action Fleiss’ κ 0.62, Krippendorff’s α 0.71 (2 people, 45 responses)." in found
 
 
 async def test_it_is_left_out_where_nobody_has_annotated() -> None:
     assert await text(None) == ""
-    assert await text(HumanStudy(job="job_1", among_annotators=[], data=[])) == ""
+    assert await text(HumanStudy(job="job_1", among_annotators=[], data=[], published=[])) == ""
 
 
 async def test_hostile_names_stay_text() -> None:
     rows = [row(name, name, name, 0.5) for name in HOSTILE]
     assert await text(
-        HumanStudy(job="job_1", among_annotators=[among("responses", None, HOSTILE[0])], data=rows)
+        HumanStudy(
+            job="job_1", among_annotators=[among("responses", None, HOSTILE[0])], data=rows, published=[]
+        )
     )

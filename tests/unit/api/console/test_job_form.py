@@ -25,6 +25,16 @@ class TestBody:
         assert form().body == {}
         assert form(("name", "  "), ("priority", "normal"), ("reuse_judging", "off")).body == {}
 
+    def test_asks_what_finds_a_difference_apart_from_the_job(self) -> None:
+        found = form(
+            ("detect_difference", "0.1"),
+            ("detect_population", "personas"),
+            ("detect_models", "3"),
+        )
+        assert found.body == {}
+        assert found.detect == {"difference": 0.1, "population": "personas", "models": 3}
+        assert form(("detect_population", "personas"), ("detect_models", "3")).detect is None
+
     def test_has_everything_that_was(self) -> None:
         found = form(
             ("name", "all of it"),

@@ -27,6 +27,16 @@ class TestBaselines:
         path = Path(published.__file__).parent / "published" / "v1" / shipped
         assert path.read_text("utf-8") == (GOLDEN / golden).read_text("utf-8")
 
+    def test_people_agreed_with_persona_scores_as_the_paper_says_in_words(self) -> None:
+        found = published.published_correlations()
+        assert len(found) == 3 * 6
+        whole = [each for each in found if each.task is None]
+        assert np.mean([each.spearman_rho for each in whole]) == pytest.approx(0.761, abs=5e-4)
+        assert np.mean([each.kendall_tau for each in whole]) == pytest.approx(0.733, abs=5e-4)
+        assert {each.task for each in found} - {None} == published.published_scores()[0].tasks.keys()
+        least = min(found, key=lambda each: each.spearman_rho)
+        assert least == ("LLaMA-2-70b", "persona_consistency", 0.335, 0.658)
+
     def test_a_filter_leaves_what_was_asked_for(self) -> None:
         document = found(model="GPT-4o", task="essay")
         assert len(document["cells"]) == 15
