@@ -22,7 +22,7 @@ from benchmarks.inference.biased_judge import judged
 
 MODELS, TASKS = ("one", "other"), ("actions", "habits", "consistency", "justification", "toxicity")
 PERSONAS, QUESTIONS = 100, 10
-SIZES = (100, 250, 500, 1000, 2000)
+SIZES = (100, 250, 500, 1000)
 SPREAD = 0.5
 """Standard deviation between personas of what people think of them, and of how kind the evaluator is to them."""
 

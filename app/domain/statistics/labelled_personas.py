@@ -161,9 +161,31 @@ def _strata(
     for n, task in enumerate(sides[0]):
         own = [side[task] for side in sides]
         labels, size = min(len(each.said) for each in own), min(each.answers for each in own)
-        within = _spread([each.draws for each in own], [each[n] for each in errors], labels)
+        within = _spread_within(own, [each[n] for each in errors], labels)
         answers.append(Stratum(float(size), labels, math.sqrt(drawn / personas) * within))
     return Stratum(float(personas), drawn, between), *steadied(tuple(answers))
+
+
+def _spread_within(tasks: Sequence[JudgedTask], errors: Sequence[FloatArray], drawn: int) -> float:
+    """That of a question within its persona; where some persona has a single one, of any question, which is larger.
+
+    Args:
+        tasks: One model's or two models' answers to a task.
+        errors: What each answer adds.
+        drawn: How many questions there are.
+    """
+    draws = np.concatenate([task.draws for task in tasks])
+    known, place = np.unique(draws, return_inverse=True)
+    personas = np.zeros(len(known), dtype=np.int64)
+    personas[place] = np.concatenate([task.personas for task in tasks])
+    counts = np.bincount(personas)
+    if (counts == 1).any():
+        return _spread([task.draws for task in tasks], errors, drawn)
+    each = np.bincount(place, weights=np.concatenate(errors))
+    means = np.bincount(personas, weights=each) / np.maximum(1, counts)
+    several = counts[personas]
+    beside = (each - means[personas]) * np.sqrt(several / (several - 1))
+    return math.sqrt(float(beside @ beside) * drawn)
 
 
 def _spread(numbers: Sequence[IntArray], errors: Sequence[FloatArray], drawn: int) -> float:
