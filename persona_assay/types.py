@@ -1944,7 +1944,7 @@ class VersionsIn(TypedDict):
     """Versions of the rules for reading texts, for a job to be compared with an older one."""
 
     segmenter: NotRequired[str | None]
-    """Splits texts into sentences."""
+    """Splits texts into sentences: `punkt-en-v1`, or `punkt-en-wide-v1`, which also cuts Chinese and Japanese sentences."""
     refusals: NotRequired[str | None]
     """Detects refusals."""
     injections: NotRequired[str | None]

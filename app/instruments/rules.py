@@ -14,8 +14,21 @@ def _punkt(name: str) -> Segmenter:
     return PunktSegmenter(load_punkt(name))
 
 
+def _wide_punkt(name: str) -> Segmenter:
+    from app.domain.instruments.punkt import WidePunktSegmenter  # noqa: PLC0415 - see above
+
+    return WidePunktSegmenter(load_punkt("punkt-en-v1"), name)
+
+
 RULES = RuleBook(
-    segmenter=Versions("segmenter", {"punkt-en-v1": partial(_punkt, "punkt-en-v1")}),
+    segmenter=Versions(
+        "segmenter",
+        {
+            # Not the last: only jobs that name it have it.
+            "punkt-en-wide-v1": partial(_wide_punkt, "punkt-en-wide-v1"),
+            "punkt-en-v1": partial(_punkt, "punkt-en-v1"),
+        },
+    ),
     refusals=Versions("version of the refusal rules", {"refusals-en-v1": lambda: load_atomic("v1").refusal}),
     injections=Versions("version of the injection patterns", {"injections-v1": lambda: addresses_judge}),
 )

@@ -6,10 +6,11 @@ from importlib.resources import files
 from typing import Any
 
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from app.domain.jobs.status import TERMINAL
 from app.domain.metrics.registry import BY_NAME
-from app.web.visible import direction, visible
+from app.web.visible import direction, language, visible
 
 SHARED = "shared"
 """The folder of what the report and the console have in common."""
@@ -46,8 +47,14 @@ def make_environment(folder: str) -> Environment:
     )
     environment.filters |= {"fixed": _fixed, "percent": _percent, "grouped": _grouped, "points": _points}
     environment.globals |= {"metric_definitions": BY_NAME, "TERMINAL": TERMINAL}
-    environment.filters |= {"moment": _moment, "dollars": _dollars, "direction": direction}
+    environment.filters |= {"moment": _moment, "dollars": _dollars, "direction": direction, "lang": _lang}
     return environment
+
+
+def _lang(text: str) -> Markup:
+    """A text's language as an attribute, where it is known by its letters."""
+    found = language(text)
+    return Markup(f' lang="{found}"' if found else "")  # noqa: S704 - one of three tags
 
 
 def _visible(value: Any) -> Any:

@@ -1,8 +1,10 @@
 """Texts from outside as a page or a figure can show them."""
 
+import re
 from unicodedata import bidirectional
 
 _STRONG = frozenset(("L", "R", "AL"))
+_KANA, _HANGUL, _HAN = map(re.compile, ("[\u3041-\u30ff]", "[\u1100-\u11ff\uac00-\ud7a3]", "[\u3400-\u9fff]"))
 _CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _CONTROL |= {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
@@ -16,6 +18,14 @@ def direction(text: str) -> str:
     """
     strong = (bidirectional(char) for char in text)
     return "rtl" if next((kind for kind in strong if kind in _STRONG), "L") != "L" else "ltr"
+
+
+def language(text: str) -> str:
+    """``"ja"``, ``"ko"`` or ``"zh"`` where a text's letters say so, by which a browser chooses their forms; else empty, as no other can be told by them."""
+    for tag, letters in (("ja", _KANA), ("ko", _HANGUL), ("zh", _HAN)):
+        if letters.search(text) is not None:
+            return tag
+    return ""
 
 
 def visible(text: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from itertools import product
 
-from app.domain.instruments.segmentation import PunktRules, Unit, normalise
+from app.domain.instruments.segmentation import WIDE_SIGNS, PunktRules, Unit, normalise
 
 
 @contextmanager
@@ -33,6 +33,16 @@ _PLAIN_WORD = re.compile(r"(?:[A-Za-z]+-)*([A-Za-z]{2,})")
 """Nothing but letters, perhaps with hyphens between them; none that may be an initial."""
 
 _SENTENCE_END = re.compile("[.?!]")
+
+_SIGNS = re.compile("[!?\u3002\uff01\uff1f\uff61]+")
+_WIDE_LETTER = re.compile("[\u3041-\u30ff\u3400-\u9fff]")
+_OPENING = "「『【《〈“([\uff08\u3014"
+_CLOSING = "」』】》〉”)]\uff09\u3015"
+_NO_PAIR = sys.maxsize, sys.maxsize
+_BRACKET = re.compile(f"[{re.escape(_OPENING + _CLOSING)}\n]")
+_CLOSED = re.compile(f"[{re.escape(_CLOSING)}]*")
+_GOES_ON = re.compile("[ \u3000]*(?:と|って|など|なんて|の|を|が|に|も|[、,\uff0c])")
+"""What after a closing bracket carries the sentence on: a particle, as after a quotation that somebody "said", or a comma."""
 
 
 class _Token(PunktToken):  # type: ignore[misc] # nltk has no types
@@ -122,3 +132,57 @@ class PunktSegmenter:
             return
         for first, last in self._punkt.span_tokenize(text[start:stop]):
             yield start + first, start + last
+
+
+class WidePunktSegmenter(PunktSegmenter):
+    """The same, and sentences also end at the wide signs of Chinese and Japanese, which no space follows.
+
+    What stands in brackets or quotation marks that are closed in the same paragraph is not cut; after them a sentence ends that ended
+    in them, unless a particle or a comma carries it on. Of other texts it makes the same as Punkt.
+    """
+
+    def __init__(self, rules: PunktRules, name: str) -> None:
+        super().__init__(rules)
+        self.name = name
+
+    def _spans(self, text: str) -> Iterator[tuple[int, int]]:
+        begun = 0
+        for end in (*_wide_ends(text), len(text)):
+            for start, stop in super()._spans(text[begun:end]):
+                yield begun + start, begun + stop
+            begun = end
+
+
+def _wide_ends(text: str) -> Iterator[int]:
+    """Where sentences end at wide signs, or at others that a wide letter follows."""
+    if _SIGNS.search(text) is None:
+        return
+    pairs = iter(_brackets(text).items())
+    opened, closed = next(pairs, _NO_PAIR)
+    for found in _SIGNS.finditer(text):
+        if WIDE_SIGNS.isdisjoint(found[0]) and _WIDE_LETTER.match(text, found.end()) is None:
+            continue
+        while closed < found.start():
+            opened, closed = next(pairs, _NO_PAIR)
+        quoted = _CLOSED.match(text, found.end())
+        end = found.end() if quoted is None else quoted.end()
+        within = opened < found.start() and end <= closed
+        if not within and not (end > found.end() and _GOES_ON.match(text, end)):
+            yield end
+
+
+def _brackets(text: str) -> dict[int, int]:
+    """Where each outermost bracket opens that is closed in its paragraph, and where it is closed."""
+    found: dict[int, int] = {}
+    depth = opened = 0
+    for bracket in _BRACKET.finditer(text):
+        if bracket[0] == "\n":
+            depth = 0
+        elif bracket[0] in _OPENING:
+            opened = opened if depth else bracket.start()
+            depth += 1
+        elif depth:
+            depth -= 1
+            if not depth:
+                found[opened] = bracket.start()
+    return found

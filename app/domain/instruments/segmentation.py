@@ -57,6 +57,12 @@ class PunktRules:
     sentence_starters: frozenset[str]
 
 
+FIRST_SEGMENTER = "punkt-en-v1"
+"""The segmenter of the first jobs."""
+
+WIDE_SIGNS = frozenset("\u3002\uff01\uff1f\uff61")
+"""What ends Chinese and Japanese sentences."""
+
 MAX_CHARACTERS = 200_000
 """Longest text of a model that is split or read."""
 SIGNS_PER_UNIT = 5

@@ -405,7 +405,11 @@ Control = Annotated[
 class VersionsIn(Body):
     """Versions of the rules for reading texts, for a job to be compared with an older one."""
 
-    segmenter: str | None = Field(None, max_length=100, description="Splits texts into sentences.")
+    segmenter: str | None = Field(
+        None,
+        max_length=100,
+        description="Splits texts into sentences: `punkt-en-v1`, or `punkt-en-wide-v1`, which also cuts Chinese and Japanese sentences.",
+    )
     refusals: str | None = Field(None, max_length=100, description="Detects refusals.")
     injections: str | None = Field(None, max_length=100, description="Detects prompt injections.")
 

@@ -1,10 +1,11 @@
 """Estimates a job's calls, cost and duration without running it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
+from app.domain.instruments.segmentation import FIRST_SEGMENTER, WIDE_SIGNS
 from app.domain.jobs.contract import Plan, PlanControl, PlanCost, PlanParameters, PlanStage
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
 from app.domain.jobs.personagym_plan import estimate_gym, merged
@@ -256,6 +257,7 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
         if spec.grouping is not None:
             found.append("Grouped judging makes its calls every time; hardly any reply will be reused.")
     found += _gym_warnings(prepared)
+    found += _wide_signs(prepared)
     unpriced = _cost(deps, list(prepared.estimates), spec).unpriced_models
     found += _budget_warnings(deps, prepared, budget)
     found += _kill_warning(deps, prepared, budget)
@@ -323,6 +325,21 @@ def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetI
     return [
         f"If a worker is killed, up to {most:,} of its calls may be paid for twice; the budget still holds."
     ]
+
+
+def _wide_signs(prepared: PreparedJob) -> Iterator[str]:
+    """A warning where sentences of the job's texts would stay uncut."""
+    spec = prepared.resolution.spec
+    texts = [persona.description for persona in spec.personas] + [
+        each.text or "" for each in prepared.responses
+    ]
+    if spec.instrument.segmenter == FIRST_SEGMENTER and any(
+        not WIDE_SIGNS.isdisjoint(text) for text in texts
+    ):
+        yield (
+            f"Chinese and Japanese sentences are not cut by {FIRST_SEGMENTER}, which takes such a text for one: set"
+            ' "versions": {"segmenter": "punkt-en-wide-v1"}.'
+        )
 
 
 def _gym_warnings(prepared: PreparedJob) -> list[str]:

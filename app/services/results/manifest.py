@@ -7,6 +7,7 @@ from typing import Any
 
 from app.db.jobs.jobs import JobRow
 from app.domain.instruments.prompts import drops_article
+from app.domain.instruments.segmentation import FIRST_SEGMENTER
 from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.plan import Cell, atomic
@@ -29,7 +30,6 @@ from persona_assay.version import VERSION
 
 PAPER_VERSION = "v1"
 """Of the instruments' data: what the papers print; what later versions add or change is this project's."""
-FIRST_SEGMENTER = "punkt-en-v1"
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
 PAPER_GYM_TASKS, PAPER_EVALUATORS = 5, 2
 PAPER_SAMPLING = 1.0

@@ -1,4 +1,5 @@
 import time
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from nltk.tokenize.punkt import PunktSentenceTokenizer
 
-from app.domain.instruments.punkt import PunktSegmenter
+from app.domain.instruments.punkt import PunktSegmenter, WidePunktSegmenter
 from app.domain.instruments.segmentation import normalise, runaway
 from app.instruments.loader import load_punkt
 
@@ -142,3 +143,35 @@ class TestLimits:
     @pytest.mark.parametrize("text", ["", "a" * 200_000, "I am here... " * 1_000, "a?! " * 2_500])
     def test_others_are(self, text: str) -> None:
         assert runaway(text, 1_000) is None
+
+
+WIDE = WidePunktSegmenter(load_punkt("punkt-en-v1"), "punkt-en-wide-v1")
+
+
+class TestWideSigns:
+    @pytest.mark.parametrize("line", GOLDEN["wide"])
+    def test_end_sentences_but_not_within_what_is_quoted(self, line: str) -> None:
+        text, expected = line.replace("|", ""), [part.strip() for part in line.split("|")]
+        found = WIDE.segment(text, UNLIMITED)
+        assert [unit.text for unit in found] == expected
+        assert [text[unit.start : unit.end] for unit in found] == expected
+
+    def test_a_quotation_ends_with_its_paragraph(self) -> None:
+        assert [u.text for u in WIDE.segment("「开。\n一。」二。", UNLIMITED)] == ["「开。", "一。」", "二。"]
+
+    @given(st.lists(PIECES, max_size=40).map("".join))
+    def test_of_texts_without_them_the_sentences_are_the_same(self, text: str) -> None:
+        assert WIDE.segment(text, UNLIMITED) == SEGMENTER.segment(text, UNLIMITED)
+
+    @given(st.text("".join(GOLDEN["wide"]) + "\n—", max_size=60))
+    def test_are_ordered_disjoint_and_cover_everything_visible(self, raw: str) -> None:
+        units = WIDE.segment(raw, UNLIMITED)
+        kept = "".join(raw[unit.start : unit.end] for unit in units)
+        assert "".join(kept.split()) == "".join(raw.split())
+        assert all(first.end <= second.start for first, second in pairwise(units))
+
+    @pytest.mark.parametrize("unit", ["。", "「", "「我。」", "!", "!。", "」", "我「。"])
+    def test_take_linear_time(self, unit: str) -> None:
+        began = time.perf_counter()
+        assert len(WIDE.segment(unit * (100_000 // len(unit)), 1_000)) <= 1_001
+        assert time.perf_counter() - began < 5
