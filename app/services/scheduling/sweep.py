@@ -59,7 +59,8 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         files = await batch_files.due(connection)
         unfinished = await jobs.any_unfinished(connection)
     await queue.announce_files(files)
-    await fill_in(engine)
+    with _others_go_on("of an earlier release"):
+        await fill_in(engine)
     if not unfinished:  # all that an idle service is asked
         return Swept(0, 0)
     waiting = await queue.length()

@@ -45,6 +45,15 @@ class TestSweep:
         with pytest.raises(AssertionError, match="nobody"):
             await sweep(engine, Untouchable(0), 2, BATCH_CALLS)
 
+    async def test_a_job_whose_columns_cannot_be_filled_in_keeps_no_other_from_being_woken(
+        self, engine: AsyncEngine
+    ) -> None:
+        job = await new_job(engine, iterations=200)
+        await execute(engine, "UPDATE shards SET announced_at = NULL")
+        await execute(engine, "UPDATE jobs SET models = NULL")
+        await execute(engine, "ALTER TABLE jobs ADD CONSTRAINT none CHECK (models IS NULL)")
+        assert await self.swept(engine) == ((await shard_ids(engine, job.id))[:2], [])
+
     async def test_what_was_committed_but_never_announced_is_announced(self, engine: AsyncEngine) -> None:
         job = await new_job(engine, iterations=200)
         await execute(engine, "UPDATE shards SET announced_at = NULL")
