@@ -927,6 +927,21 @@ class Difference(TypedDict):
     """Only if the pairs are items."""
 
 
+class UnpairedDifference(TypedDict):
+    """The difference of two means over different personas, a − b: Welch's interval, for other personas of both."""
+
+    metric: str
+    task: str | None
+    """`null` for PersonaScore."""
+    a: float
+    b: float
+    difference: float
+    ci95: list[float] | None
+    ci95_reason: str | None
+    personas_a: int
+    personas_b: int
+
+
 class UnpairedFigure(TypedDict):
     """A value without a partner."""
 
@@ -952,6 +967,8 @@ class Comparison(TypedDict):
     differences: list[Difference]
     calibrated: list[CalibratedFigure]
     """a − b as people would score it, if sentences of both were labelled in labelling rounds; only for paired cells."""
+    unpaired: NotRequired[list[UnpairedDifference]]
+    """With a published PersonaGym model: differences of means over different personas, in place of `differences`."""
     left_out: list[UnpairedFigure]
     notes: list[str]
     """What to know before judging the differences."""
@@ -965,7 +982,7 @@ class SideIn(TypedDict):
     model: NotRequired[str | None]
     """One of its models; required if it has several."""
     baseline: NotRequired[str | None]
-    """A model of the atomic paper, as `/v1/baselines` names it."""
+    """A published model, as `/v1/baselines` names it; one of PersonaGym's paper only beside one other, unpaired."""
 
 
 class ComparisonIn(TypedDict):

@@ -60,6 +60,20 @@ def comparison_view(found: Json) -> RenderableType:
         )
         if (over_items := row["over_items"]) is not None:
             table.add_row("", "over items", "", "", "", *_evidence(over_items), f"{over_items['items']:,}")
+    for row in found.get("unpaired", ()):  # which services of earlier releases have not
+        ends = row["ci95"]
+        interval = MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]"
+        table.add_row(
+            _label(row["metric"]),
+            printable(row["task"] or "all").replace("_", " "),
+            f"{row['a']:.2f}",
+            f"{row['b']:.2f}",
+            f"{row['difference']:+.3f} ",
+            interval,
+            MISSING,
+            MISSING,
+            f"{row['personas_a']:,}, {row['personas_b']:,}",
+        )
     parts: list[RenderableType] = [
         _side("A", found["a"]),
         _side("B", found["b"]),
@@ -70,8 +84,9 @@ def comparison_view(found: Json) -> RenderableType:
     missing = [
         row[name] for name in ("ci95_reason", "smallest_detectable_reason") for row in found["differences"]
     ]
+    missing += [row["ci95_reason"] for row in found.get("unpaired", ())]
     reasons = dict.fromkeys(reason for reason in missing if reason)
-    remarks = [LEGEND]
+    remarks = [LEGEND] if found["differences"] else []
     remarks += [f"{MISSING} {reason.partition(': ')[2]}." for reason in reasons]
     if found["left_out"]:
         remarks.append(

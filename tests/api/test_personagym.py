@@ -180,6 +180,43 @@ class TestFinishedJob:
         service = str(answer.request.url).partition("/v1/")[0]
         assert f'<a href="{service}/jobs/{job["id"]}">' in answer.text
 
+    def test_it_is_compared_with_a_published_model_unpaired(self, stack: Service, job: Json) -> None:
+        body = {"a": {"job": job["id"]}, "b": {"baseline": "GPT 3.5"}}
+        found = stack.post("/v1/comparisons", body).json()
+        (row,) = found["unpaired"]
+        score = stack.get(f"/v1/jobs/{job['id']}/results").json()["persona_score_totals"][0]
+        own = score["tasks"]["toxicity_control"]["value"]
+        # One task of five, so that its PersonaScore is another measure; one persona, so that it has no spread.
+        assert (row["metric"], row["task"], row["a"], row["b"]) == (
+            "task_score",
+            "toxicity_control",
+            own,
+            4.96,
+        )
+        assert row["difference"] == pytest.approx(own - 4.96)
+        assert (row["ci95"], row["personas_a"], row["personas_b"]) == (None, 1, 200)
+        assert (found["differences"], found["primary"]) == ([], None)
+        assert any("different personas" in note for note in found["notes"])
+        back = stack.post("/v1/comparisons", {"a": body["b"], "b": body["a"]}).json()
+        assert back["unpaired"][0]["difference"] == -row["difference"]
+        page = stack.get(
+            "/compare", params={"a": job["id"], "b": "baseline:GPT 3.5"}, headers={"Accept": "text/html"}
+        )
+        assert page.status_code == 200
+        assert "unpaired" in page.text
+        assert 'value="baseline:GPT 3.5"' in page.text
+
+    def test_where_it_cannot_be_compared_the_reason_is_told(self, stack: Service, job: Json) -> None:
+        own, gym = {"job": job["id"]}, {"baseline": "GPT 3.5"}
+        bodies: list[tuple[Json, str]] = [
+            ({"a": own, "b": gym, "pairing": "items"}, "/b/baseline"),
+            ({"a": gym, "b": {"baseline": "GPT-4o"}}, ""),
+            ({"a": gym, "b": gym}, "/b"),
+            ({"models": [own, gym]}, "/models/1/baseline"),
+        ]
+        for body, pointer in bodies:
+            assert pointers(stack.post("/v1/comparisons", body)) == [pointer], body
+
     def test_given_questions_need_no_environment(self, stack: Service, job: Json) -> None:
         found = stack.get(f"/v1/jobs/{job['id']}/environments").json()
         assert (found["personas"], found["environments"], found["pool"]) == ([], [], 150)

@@ -23,7 +23,7 @@ from app.reports.views.ranking_picture import picture, tied_with_first
 from app.reports.views.top_comparison import decides, is_shown, main_row
 from app.services.errors import NotFoundError, WrongStateError
 from app.services.identifiers import response_id
-from app.services.results.baselines import ATOMIC, BaselineFilter, baselines
+from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.compare import Comparer
 from app.services.results.compare_models import compare_models
 
@@ -37,6 +37,9 @@ LEFT_OUT = 100
 BASELINE = "baseline"
 """What a side begins with that is published, as on the command line; else it is ``JOB:MODEL``."""
 
+
+UNPAIRED = "Published results (PersonaGym)"
+"""The published models that tell nothing by persona: each can be compared with one other alone."""
 
 Options = Mapping[str, list[tuple[str, str]]]
 """What can be chosen: by the name of a group, values and what they are called."""
@@ -76,6 +79,7 @@ async def compare(
         status,
         here="/compare",
         options=options,
+        unpaired_group=UNPAIRED,
         chosen={"a": a, "b": b},
         several=model,
         errors=errors,
@@ -132,7 +136,7 @@ async def _options(services: Services, tenant: str) -> Options:
         for job in recent
         if job.status.is_terminal and job.request.get("tasks")
     }
-    return of_jobs | {"Published results (atomic paper)": await asyncio.to_thread(_published)}
+    return of_jobs | await asyncio.to_thread(_published)
 
 
 def _models(job: JobRow) -> Iterator[tuple[str, str]]:
@@ -143,6 +147,13 @@ def _models(job: JobRow) -> Iterator[tuple[str, str]]:
         yield f"{job.id}:{label(model)}", label(model)
 
 
-def _published() -> list[tuple[str, str]]:
-    cells = baselines(BaselineFilter(source=ATOMIC)).cells
-    return [(f"{BASELINE}:{model}", model) for model in dict.fromkeys(cell.model for cell in cells)]
+def _published() -> dict[str, list[tuple[str, str]]]:
+    found = baselines(BaselineFilter())
+    models = {
+        "Published results (atomic paper)": [cell.model for cell in found.cells],
+        UNPAIRED: [row.model for row in found.persona_score_totals],
+    }
+    return {
+        paper: [(f"{BASELINE}:{model}", model) for model in dict.fromkeys(own)]
+        for paper, own in models.items()
+    }

@@ -16,6 +16,7 @@ from app.domain.metrics.registry import names, range_of
 from app.domain.personagym.scores import SCORES
 from app.domain.results.baselines import BaselineCell, Baselines
 from app.domain.results.contract import CellResult, Results
+from app.domain.results.unpaired import UnpairedDifference
 from app.domain.statistics.crossed import crossed_difference
 from app.domain.statistics.design import DesignCell, Population, Stratum
 from app.domain.statistics.groups import PersonaSample
@@ -187,6 +188,10 @@ class Comparison(Answer):
     calibrated: list[CalibratedFigure] = Field(
         description="a − b as people would score it, if sentences of both were labelled in labelling rounds; "
         "only for paired cells."
+    )
+    unpaired: list[UnpairedDifference] = Field(
+        default_factory=list,
+        description="With a published PersonaGym model: differences of means over different personas, in place of `differences`.",
     )
     left_out: list[UnpairedFigure]
     notes: list[str] = Field(description="What to know before judging the differences.")

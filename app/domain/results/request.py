@@ -14,7 +14,8 @@ class SideIn(Body):
     job: Line | None = Field(None, description="A finished job.")
     model: Line | None = Field(None, description="One of its models; required if it has several.")
     baseline: Line | None = Field(
-        None, description="A model of the atomic paper, as `/v1/baselines` names it."
+        None,
+        description="A published model, as `/v1/baselines` names it; one of PersonaGym's paper only beside one other, unpaired.",
     )
 
     @model_validator(mode="after")

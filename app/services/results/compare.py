@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations, starmap
 from typing import Literal
 
@@ -10,6 +10,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.labels.contract import CalibratedFigure
+from app.domain.personagym.scores import Spread
+from app.domain.results.baselines import BaselineScores
 from app.domain.results.comparison import (
     ComparedSide,
     Comparison,
@@ -28,8 +30,10 @@ from app.domain.results.comparison import (
 )
 from app.domain.results.contract import Results
 from app.domain.results.coverage import MINIMUM_COVERAGE
+from app.domain.results.personagym_results import PersonaScoreTotal
 from app.domain.results.request import SideIn
-from app.instruments.published import published_cells, published_lengths
+from app.domain.results.unpaired import Scores, unpaired_differences
+from app.instruments.published import published_cells, published_lengths, published_scores
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
@@ -37,6 +41,11 @@ from app.services.results.baselines import NOTE, BaselineFilter, baselines
 from app.services.results.item_figures import read_item_figures
 from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
 from app.services.results.read import ResultsReader
+
+OTHER_PERSONAS = (
+    "PersonaGym’s paper tells means and standard deviations over its own 200 personas: the differences are between different"
+    " personas, questions and judges, so only a large one means anything."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +61,8 @@ class Side:
         rules: The versions of the rules by which its texts were read; none for published figures.
         sentences_per_call: Sentences that a judge was asked about at a time, at most.
         source: Where its verdicts are; ``None`` for published figures.
+        scores: PersonaGym's, over personas.
+        only_scores: Whether these are all that it has, as of a paper that tells none by persona.
     """
 
     about: ComparedSide
@@ -62,6 +73,8 @@ class Side:
     rules: tuple[str, ...] = ()
     sentences_per_call: int = 1
     source: ModelOfJob | None = None
+    scores: Scores = field(default_factory=dict)
+    only_scores: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +104,8 @@ class Comparer:
         other = await self.side(tenant, "/b", b, pairing, read)
         if one.about == other.about:
             raise InvalidJobError([FieldError("/b", "must differ from a")])
+        if one.only_scores or other.only_scores:
+            return _unpaired(one, other)
         if pairing == "cells":
             one, other = await self.rarefied([one, other])
         found = await asyncio.to_thread(_compared, one, other, pairing)
@@ -159,6 +174,7 @@ class Comparer:
             rules=(used.segmenter, used.refusals),
             sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
             source=ModelOfJob(job, context, model),
+            scores=_scores(results.persona_score_totals, model),
         )
 
 
@@ -175,15 +191,51 @@ def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
 
 
 def _baseline(pointer: str, model: str) -> Side:
-    published = baselines(BaselineFilter(source="atomic", model=model))
-    if not published.cells:
-        known = ", ".join(sorted({cell.model for cell in published_cells()}))
+    published = baselines(BaselineFilter(model=model))
+    if not published.cells and not published.persona_score_totals:
+        models = [*{cell.model for cell in published_cells()}, *(row.model for row in published_scores())]
+        known = ", ".join(sorted(models))
         message = f"no published results for this model; known: {known}"
         raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
     about = ComparedSide(
         job=None, baseline=model, model=model, completeness="full", coverage=None, simulated=False
     )
+    if not published.cells:
+        scores = _scores(published.persona_score_totals, model)
+        return Side(about, {}, {}, None, None, scores=scores, only_scores=True)
     return Side(about, _with_lengths(figures_of(published, model), model), {}, None, None)
+
+
+def _scores(totals: Sequence[PersonaScoreTotal | BaselineScores], model: str) -> Scores:
+    """A model's scores over personas; PersonaScore only where it is over the paper's tasks, as over others it is another measure."""
+    for total in totals:
+        if total.model == model:
+            tasks: dict[str | None, Spread] = dict(total.tasks.items())
+            whole = total.persona_score
+            comparable = tasks.keys() == published_scores()[0].tasks.keys()
+            return {None: whole, **tasks} if whole is not None and comparable else tasks
+    return {}
+
+
+def _unpaired(one: Side, other: Side) -> Comparison:
+    """A comparison with a side that tells nothing by persona."""
+    differences = unpaired_differences(one.scores, other.scores)
+    if not differences:
+        raise InvalidJobError(
+            [FieldError("", "a and b have no PersonaGym task in common for which both have a score")]
+        )
+    return Comparison(
+        a=one.about,
+        b=other.about,
+        pairing="cells",
+        primary=None,
+        simulated=one.about.simulated or other.about.simulated,
+        differences=[],
+        calibrated=[],
+        unpaired=differences,
+        left_out=[],
+        notes=[*notes_on({"a": one, "b": other}, "both"), OTHER_PERSONAS],
+    )
 
 
 def _with_lengths(figures: Figures, model: str) -> dict[tuple[str, Place], Figure]:

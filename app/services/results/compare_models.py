@@ -34,6 +34,9 @@ async def compare_models(
     sides: list[Side] = []
     for pointer, each in await _each_model(sources, tenant, wanted):
         side = await sources.side(tenant, pointer, each, pairing, read)
+        if side.only_scores:
+            message = "a published PersonaGym model has no values by persona; compare it with one model"
+            raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
         if any(side.about == other.about for other in sides):
             raise InvalidJobError([FieldError(pointer, "repeats a model")])
         sides.append(side)

@@ -72,6 +72,33 @@ def gate(verdict: str) -> dict[str, Any]:
     return {"job": "job_1", "object": "gate", "verdict": verdict, "checks": [check]}
 
 
+class TestUnpaired:
+    def test_a_published_personagym_model_has_its_rows(self, service: StubService) -> None:
+        row = {
+            "metric": "persona_score", "task": None, "a": 4.5, "b": 4.38, "difference": 0.12, "ci95": [0.02, 0.22],
+            "ci95_reason": None, "personas_a": 50, "personas_b": 200,
+        }  # fmt: skip
+        lost = {
+            "metric": "task_score",
+            "task": "expected_action",
+            "ci95": None,
+            "ci95_reason": "x: one persona",
+        }
+        found = COMPARISON | {"differences": [], "left_out": [], "unpaired": [row, row | lost]}
+        service.on("POST /v1/comparisons", Answer(found))
+        out = assay(service, "compare", "job_1:m", "baseline:GPT 3.5").stdout
+        for words in (
+            "PersonaScore",
+            "+0.120",
+            "[+0.020, +0.220]",
+            "50, 200",
+            "expected action",
+            "– one persona.",
+        ):
+            assert words in out
+        assert "significant" not in out
+
+
 class TestCompare:
     def test_shows_differences_intervals_and_what_was_left_out(self, service: StubService) -> None:
         service.on("POST /v1/comparisons", Answer(COMPARISON))
