@@ -52,6 +52,14 @@ class TestLengths:
         assert (other.tasks, other.published) == (["opera"], [])
 
 
+def test_of_many_tasks_the_first_are_shown_and_the_others_counted() -> None:
+    many = [response_of("A.", ("A.", 5), task=f"t{n:03}") for n in range(30)]
+    table = length_table(read(results_of(many)), PUBLISHED)
+    assert table is not None
+    assert (table.tasks, table.tasks_in_all) == ([f"t{n:03}" for n in range(8)], 30)
+    assert [len(found) for _, found in table.own] == [8]
+
+
 async def test_the_page_has_both() -> None:
     done = sample()
     page = await page_of(done.responses, done.results, published=PUBLISHED)
