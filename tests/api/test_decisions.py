@@ -6,6 +6,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from tests.api.service import Json, Service, job_body
+from tests.api.test_pages import look
 
 NO_JOB = f"job_{'0' * 26}"
 
@@ -37,6 +38,15 @@ class TestComparisons:
         assert row["ci95_reason"] == "too_few_personas: 2 personas; an interval needs 5"
         assert row["smallest_p_value"] == 0.5
         assert found["simulated"]
+        assert {each["id"]: each["description"] for each in found["personas"]} == {
+            "E-low": "introverted person",
+            "duo": "a warm but anxious neighbour",
+        }
+        (duo,) = (each for each in found["personas"] if each["id"] == "duo")
+        assert [trait["words"] for trait in duo["traits"]] == [
+            "high in agreeableness",
+            "low in emotional stability (neurotic)",
+        ]
         assert found["notes"][0].startswith("Simulated:")
         # "shy" has refused some answers, so its runs are shorter: RC and RC_atom show nothing of the two.
         other_length = [
@@ -53,12 +63,27 @@ class TestComparisons:
             r["difference"] for r in found["differences"]
         ]
 
+    def test_the_page_says_who_the_personas_are(self, stack: Service, finished: Json) -> None:
+        one, other = (f"{finished['id']}:{name}" for name in ("simulated/sim-faithful", "shy"))
+        for query in (f"a={one}&b={other}", f"model={one}&model={other}"):
+            shown = look(stack, f"/compare?{query}")
+            assert shown.status_code == 200
+            assert "The 2 personas of these values" in shown.text
+            assert "a warm but anxious neighbour" in shown.text
+            assert "low in emotional stability (neurotic)" in shown.text
+        published = look(stack, f"/compare?a={other}&b=baseline:GPT-4o").text
+        left_out = published.partition("left out")[2].partition("</ul>")[0]
+        assert "a warm but anxious neighbour" in left_out
+
     def test_a_job_is_compared_with_a_published_model(self, stack: Service, finished: Json) -> None:
         body = {"a": {"job": finished["id"], "model": "shy"}, "b": {"baseline": "GPT-4o"}}
         found = stack.post("/v1/comparisons", body).json()
         assert {row["pairs"] for row in found["differences"] if row["task"] is None} <= {1, 2, 3}
         assert "duo" in {each["persona"] for each in found["left_out"]}
         assert any("Published results" in note for note in found["notes"])
+        described = {each["id"]: each["description"] for each in found["personas"]}
+        assert described["N-high"], "a persona of the paper's that the job has not"
+        assert described.keys() >= {each["persona"] for each in found["left_out"]}
 
     def test_two_models_are_paired_by_what_they_were_asked(self, stack: Service, finished: Json) -> None:
         models = [{"job": finished["id"], "model": name} for name in ("simulated/sim-faithful", "shy")]

@@ -129,6 +129,8 @@ class TestManyModels:
         assert found["object"] == "comparison_of_models"
         assert found["rankings"][0]["models"][0]["name"] == "better"
         assert len(found["rankings"][0]["differences"]) == 19 * 18 / 2
+        assert len(found["personas"]) == len(PERSONAS)
+        assert all(each["description"] and each["traits"][0]["words"] for each in found["personas"])
 
     def test_jobs_and_published_models_are_compared_over_what_all_have(
         self, stack: Service, job: str

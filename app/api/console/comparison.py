@@ -34,6 +34,9 @@ RECENT_JOBS = 50
 LEFT_OUT = 100
 """Unpaired values that are listed."""
 
+PERSONAS_SHOWN = 200
+"""Personas of the comparison that are described."""
+
 BASELINE = "baseline"
 """What a side begins with that is published, as on the command line; else it is ``JOB:MODEL``."""
 
@@ -74,6 +77,8 @@ async def compare(
         errors, status = {"": str(error)}, HTTPStatus.NOT_FOUND
     except WrongStateError as error:
         errors, status = {"": str(error)}, HTTPStatus.CONFLICT
+    compared = found or many
+    personas = {} if compared is None else {each.id: each for each in compared.personas}
     return page(
         "compare.html.j2",
         status,
@@ -89,6 +94,15 @@ async def compare(
         shown=is_shown,
         texts=None if found is None else await _texts(services, tenant, found),
         left_out=[] if found is None else found.left_out[:LEFT_OUT],
+        personas=personas,
+        people=[
+            {
+                "description": each.description,
+                "persona": id_,
+                "traits": [trait.words for trait in each.traits],
+            }
+            for id_, each in list(personas.items())[:PERSONAS_SHOWN]
+        ],
         many=many,
         differ=differ,
         tied=[] if many is None else tied_with_first(many.rankings[0]),

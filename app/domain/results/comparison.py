@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import Field
 
 from app.domain.contract import Answer, Completeness
+from app.domain.instruments.contract import PersonaInWords
 from app.domain.labels.contract import CalibratedFigure
 from app.domain.metrics.definition import Family
 from app.domain.metrics.interval import Interval
@@ -194,6 +195,7 @@ class Comparison(Answer):
         description="With a published PersonaGym model: differences of means over different personas, in place of `differences`.",
     )
     left_out: list[UnpairedFigure]
+    personas: list[PersonaInWords] = Field(description="The personas of the values, compared or left out.")
     notes: list[str] = Field(description="What to know before judging the differences.")
 
 

@@ -9,6 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from app.domain.contract import Answer
+from app.domain.instruments.contract import PersonaInWords
 from app.domain.labels.contract import CalibratedFigure
 from app.domain.results.comparison import (
     ACC_ATOM,
@@ -115,6 +116,7 @@ class ComparisonOfModels(Answer):
         description="Differences a − b as people would give them, from what labelling rounds drew; empty where one of the jobs has"
         " no such labels, or with published models."
     )
+    personas: list[PersonaInWords] = Field(description="The personas of the values, compared or left out.")
     notes: list[str] = Field(description="What to know before judging the differences.")
 
 

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import BaseModel
 
+from app.domain.instruments.contract import DimensionInWords
 from app.domain.judging.judged_response import UnitVerdict
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import INTERVALS
@@ -381,6 +382,8 @@ TOTAL_COLUMNS = (
     _record("coverage", _NUMBER, "Share of the planned verdicts that the metrics are of.", "coverage.share"),
     _record("verdicts_counted", _INTEGER, "How many verdicts these are.", "coverage.counted"),
     _record("verdicts_planned", _INTEGER, "How many are planned.", "coverage.planned"),
+    *_PERSONA_COLUMNS,
+    _record("trait", _TEXT, "Dimension and level in words; the dimension alone where levels may differ."),
 )
 """One row for each total of the results document and metric, its parts and ``acc_atom_composite`` included."""
 
@@ -499,10 +502,18 @@ def _persona_scores(results: Results) -> Iterator[Record]:
 
 
 def _totals(results: Results) -> Iterator[Record]:
+    personas, dimensions = _personas(results), {each.id: each for each in results.dimensions}
     for total in results.totals:
-        group = {**dict(total), **total.group, "by": ", ".join(total.by)}
+        dimension = dimensions.get(total.group.get("dimension", ""))
+        words = {} if dimension is None else {"trait": _trait(dimension, total.group.get("level"))}
+        words |= personas.get(total.group.get("persona", ""), {})
+        group = {**dict(total), **total.group, **words, "by": ", ".join(total.by)}
         for name, figure in _figures(total):
             yield {**group, "metric": name, **figure}
+
+
+def _trait(dimension: DimensionInWords, level: str | None) -> str | None:
+    return dimension.label if level is None else dimension.in_words.get(level)
 
 
 def _figures(total: TotalResult) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -3,12 +3,14 @@
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from itertools import combinations, starmap
 from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.contract import PersonaInWords
 from app.domain.labels.contract import CalibratedFigure
 from app.domain.personagym.scores import Spread
 from app.domain.results.baselines import BaselineScores
@@ -33,6 +35,7 @@ from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.personagym_results import PersonaScoreTotal
 from app.domain.results.request import SideIn
 from app.domain.results.unpaired import Scores, unpaired_differences
+from app.instruments.loader import load_atomic
 from app.instruments.published import published_cells, published_lengths, published_scores
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
@@ -55,7 +58,7 @@ class Side:
     Attributes:
         about: Job, model and so on.
         figures: By metric and place.
-        wordings: The personas' descriptions by id; empty for published figures, whose personas are built in.
+        personas: Who the personas are, by id; empty for published figures, whose personas are built in.
         judges: Labels, or ``None`` where the paper does not tell.
         instruments: What the questions and prompts were, by hash.
         rules: The versions of the rules by which its texts were read; none for published figures.
@@ -67,7 +70,7 @@ class Side:
 
     about: ComparedSide
     figures: dict[tuple[str, Place], Figure]
-    wordings: dict[str, str]
+    personas: dict[str, PersonaInWords]
     judges: list[str] | None
     instruments: str | None
     rules: tuple[str, ...] = ()
@@ -168,7 +171,10 @@ class Comparer:
             figures=await asyncio.to_thread(figures_of, results, model)
             if pairing == "cells"
             else await read_item_figures(self.engine, job, context, model),
-            wordings={persona.id: persona.description for persona in context.spec.personas},
+            personas={
+                persona.id: PersonaInWords.of(persona, context.dimensions)
+                for persona in context.spec.personas
+            },
             judges=sorted(judge.label for judge in context.spec.judges),
             instruments="".join(instruments) or None,
             rules=(used.segmenter, used.refusals),
@@ -233,6 +239,7 @@ def _unpaired(one: Side, other: Side) -> Comparison:
         differences=[],
         calibrated=[],
         unpaired=differences,
+        personas=[],
         left_out=[],
         notes=[*notes_on({"a": one, "b": other}, "both"), OTHER_PERSONAS],
     )
@@ -273,6 +280,7 @@ def _compared(one: Side, other: Side, pairing: Pairing) -> Comparison:
         differences=found.differences,
         calibrated=[],
         left_out=[*found.left_out, *(UnpairedFigure.at(place, "all", words) for place in sorted(kept))],
+        personas=personas_of([one, other]),
         notes=[
             *notes_on({"a": one, "b": other}, "both"),
             *filter(None, [populations(found.differences), attainable_p_value(found.differences)]),
@@ -284,9 +292,27 @@ def reworded_personas(sides: Iterable[Side]) -> set[str]:
     """Personas that two of these describe differently."""
     found: dict[str, set[str]] = {}
     for side in sides:
-        for id_, words in side.wordings.items():
-            found.setdefault(id_, set()).add(words)
+        for id_, persona in side.personas.items():
+            found.setdefault(id_, set()).add(persona.description)
     return {id_ for id_, words in found.items() if len(words) > 1}
+
+
+def personas_of(sides: Sequence[Side]) -> list[PersonaInWords]:
+    """Who the personas are that these have figures of, by the first that says so; else they are the papers' own."""
+    told = {id_: persona for side in reversed(sides) for id_, persona in side.personas.items()}
+    named = list(dict.fromkeys(place.persona for side in sides for _, place in side.figures))
+    if not told.keys() >= set(named):
+        told = _built_in() | told
+    return [told[id_] for id_ in named if id_ in told]
+
+
+@cache
+def _built_in() -> dict[str, PersonaInWords]:
+    atomic = load_atomic()
+    return {
+        id_: PersonaInWords.of(persona, atomic.dimensions.values())
+        for id_, persona in atomic.personas.items()
+    }
 
 
 def without(side: Side, personas: set[str]) -> dict[tuple[str, Place], Figure]:

@@ -11,7 +11,7 @@ from app.domain.results.ranking import ComparisonOfModels, ModelOfMany, Ranking,
 from app.domain.results.request import MOST_MODELS, SideIn
 from app.domain.statistics.paired import ALPHA
 from app.services.jobs.view import find_job
-from app.services.results.compare import Comparer, Side, notes_on, reworded_personas, without
+from app.services.results.compare import Comparer, Side, notes_on, personas_of, reworded_personas, without
 
 
 async def compare_models(
@@ -92,6 +92,7 @@ def _compared(sides: Sequence[Side], pairing: Pairing) -> ComparisonOfModels:
         rankings=rankings,
         in_tasks=rank_in_tasks(figures),
         calibrated=[],
+        personas=personas_of(sides),
         notes=[*notes_on(named, "all"), *filter(None, [_populations(rankings), _attainable(primary)])],
     )
 

@@ -415,6 +415,29 @@ class TestTotals:
             )
             assert {row["cells"] - row["n"] - row["left_out"] for row in (acc_atom, within)} == {0}
 
+    def test_personas_and_traits_stand_in_words(self) -> None:
+        document = sample().results
+        document["personas"] = [
+            {
+                "id": "E-high",
+                "description": "an extroverted person",
+                "traits": [{"dimension": "E", "level": "high", "words": "high in extraversion"}],
+            }
+        ]
+        document["dimensions"] = [
+            {"id": "E", "label": "extraversion", "in_words": {"high": "high in extraversion"}}
+        ]
+        rows = from_jsonl(write_table(jsonl_writer, "totals", read(document)))
+        seen = set()
+        for row in rows:
+            on_extraversion = row["dimension"] == "E"
+            seen.add((on_extraversion, row["level"]))
+            traits = {None: "extraversion", "high": "high in extraversion"}
+            assert row["trait"] == (traits.get(row["level"]) if on_extraversion else None)
+            known = "an extroverted person" if row["persona"] == "E-high" else None
+            assert row["persona_description"] == known
+        assert seen >= {(True, None), (True, "high"), (False, None)}
+
     def test_each_interval_is_there_or_its_reason(self) -> None:
         document = with_intervals("totals")
         rows = from_jsonl(write_table(jsonl_writer, "totals", read(document)))

@@ -42,6 +42,7 @@ def compared(pairs: list[PairDifference]) -> ComparisonOfModels:
         pairing="cells",
         primary="acc_atom",
         simulated=False,
+        personas=[],
         rankings=rankings,
         in_tasks=[],
         calibrated=[],
