@@ -15,7 +15,7 @@ from fastapi import Depends, FastAPI
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from app.api.console import comparison, labelling, listing, new_job, signing_in, static
+from app.api.console import comparison, labelling, listing, new_job, sharing, signing_in, static
 from app.api.console import connections as connections_page
 from app.api.console import job as job_page
 from app.api.console import keys as keys_page
@@ -33,7 +33,7 @@ from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
 from app.api.http.traced import Traced
-from app.api.jobs import catalog, events
+from app.api.jobs import catalog, events, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
 from app.api.labels import routes as annotations
@@ -74,6 +74,7 @@ from app.services.jobs.check_model import CheckDependencies
 from app.services.jobs.control import ControlDependencies
 from app.services.jobs.plan import PlanDependencies
 from app.services.jobs.progress import RecentProgress
+from app.services.jobs.share_links import ShareLinkFinder
 from app.services.jobs.submit import SubmissionDependencies
 from app.services.keys.api_keys import KeyDependencies, no_keys_yet
 from app.services.keys.authenticator import ApiKeyAuthenticator
@@ -107,6 +108,7 @@ Every error is `application/problem+json` and names the fields that are wrong.""
 
 RESOURCES = (
     jobs.router,
+    share_links.router,
     events.router,
     figures.router,
     comparisons.router,
@@ -128,6 +130,7 @@ PAGES = (
     new_job.router,
     responses_page.router,
     labelling.router,
+    sharing.router,
     job_page.router,
     sets_pages.router,
     connections_page.router,
@@ -296,6 +299,7 @@ def _services(settings: Settings) -> Services:
         book=book,
         making_connections=ConnectionDependencies(engine, operator, settings.connection_guard, ring),
         submission=submission,
+        share_links=ShareLinkFinder(every_tenant),
         planning=PlanDependencies(
             submission,
             operator,

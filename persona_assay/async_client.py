@@ -88,6 +88,9 @@ class AsyncAssayClient:
 
     submit = _method(operations.submit)
     clone = _method(operations.clone)
+    create_share_link = _method(operations.create_share_link)
+    share_links = _method(operations.share_links)
+    revoke_share_link = _method(operations.revoke_share_link)
     plan = _method(operations.plan)
     jobs = _method(operations.jobs)
     iter_jobs = _listing(operations.jobs)

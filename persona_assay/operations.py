@@ -33,6 +33,7 @@ from persona_assay.types import (
     ModelCheck,
     ModelGroups,
     ModelIn,
+    NewShareLink,
     PersonaList,
     PersonaSet,
     PersonaSetList,
@@ -42,6 +43,8 @@ from persona_assay.types import (
     ResponseList,
     Results,
     RunDistances,
+    ShareLink,
+    ShareLinkList,
     SideIn,
     TaskList,
 )
@@ -62,6 +65,7 @@ Pairing: TypeAlias = Literal["cells", "items"]
 IntervalKind: TypeAlias = Literal["personas", "runs", "wordings", "both"]
 Questions: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 
+SHARE_LINKS = "/v1/jobs/{job_id}/share-links"
 JOB = "/v1/jobs/{job_id}"
 LINES = {"jsonl": "application/jsonl", "csv": "text/csv"}
 
@@ -97,6 +101,31 @@ def clone(
     body = {"changes": dict(changes or {})}
     headers = repetition_key(idempotency_key)
     return Call("POST", f"{JOB}/clone", read_json, {"job_id": job_id}, body=body, headers=headers)
+
+
+def create_share_link(
+    job_id: str, *, days: int = 30, responses: bool = False, description: str | None = None
+) -> Call[NewShareLink]:
+    """Creates a link by which anyone reads a job's report and results without a key. Only this answer has it, in `path`.
+
+    Args:
+        job_id: The job.
+        days: How long it works.
+        responses: Whether it also gives all responses, with every verdict.
+        description: For people: whom it is for.
+    """
+    body = {"days": days, "responses": responses, "description": description}
+    return Call("POST", SHARE_LINKS, read_json, {"job_id": job_id}, body=body, is_repeatable=False)
+
+
+def share_links(job_id: str) -> Call[ShareLinkList]:
+    """A job's share links, newest first, without what would let anybody use them."""
+    return Call("GET", SHARE_LINKS, read_json, {"job_id": job_id})
+
+
+def revoke_share_link(job_id: str, link_id: str) -> Call[ShareLink]:
+    """Ends a share link for good."""
+    return Call("DELETE", f"{SHARE_LINKS}/{{link_id}}", read_json, {"job_id": job_id, "link_id": link_id})
 
 
 def plan(job: JobIn, *, detect: DetectIn | None = None) -> Call[Plan]:

@@ -954,6 +954,24 @@ class UnpairedFigure(TypedDict):
     reason: str
 
 
+class Trait(TypedDict):
+    """A persona's level on one dimension."""
+
+    dimension: str
+    level: str
+    words: str
+    """The level in words."""
+
+
+class PersonaInWords(TypedDict):
+    """Who a persona is."""
+
+    id: str
+    description: str
+    """Untrusted text."""
+    traits: list[Trait]
+
+
 class Comparison(TypedDict):
     """Paired differences of two models."""
 
@@ -970,6 +988,8 @@ class Comparison(TypedDict):
     unpaired: NotRequired[list[UnpairedDifference]]
     """With a published PersonaGym model: differences of means over different personas, in place of `differences`."""
     left_out: list[UnpairedFigure]
+    personas: list[PersonaInWords]
+    """The personas of the values, compared or left out."""
     notes: list[str]
     """What to know before judging the differences."""
 
@@ -1077,6 +1097,8 @@ class ComparisonOfModels(TypedDict):
     """By `acc_atom` and `task_score` in each task where there are several; corrected for all of these."""
     calibrated: list[CalibratedFigure]
     """Differences a − b as people would give them, from what labelling rounds drew; empty where one of the jobs has no such labels, or with published models."""
+    personas: list[PersonaInWords]
+    """The personas of the values, compared or left out."""
     notes: list[str]
     """What to know before judging the differences."""
 
@@ -2584,6 +2606,22 @@ class NewApiKey(TypedDict):
     """Shown only once."""
 
 
+class NewShareLink(TypedDict):
+    """A share link that was just created."""
+
+    id: str
+    object: Literal["share_link"]
+    job: str
+    description: str | None
+    responses: bool
+    status: Literal["live", "expired", "revoked"]
+    created_at: str
+    expires_at: str
+    revoked_at: str | None
+    path: str
+    """The link, behind the service's address. Shown only once."""
+
+
 class NewWebhook(TypedDict):
     """A webhook with a new secret."""
 
@@ -2680,15 +2718,6 @@ class PairAgreement(TypedDict):
     """In points of the scale; 0 is perfect."""
 
 
-class Trait(TypedDict):
-    """A persona's level on one dimension."""
-
-    dimension: str
-    level: str
-    words: str
-    """The level in words."""
-
-
 class PersonaAnswer(TypedDict):
     """A built-in persona."""
 
@@ -2712,15 +2741,6 @@ class PersonaGenerationResult(TypedDict):
     error: str | None
     """What is missing, and why."""
     diversity: Diversity | None
-
-
-class PersonaInWords(TypedDict):
-    """Who a persona is."""
-
-    id: str
-    description: str
-    """Untrusted text."""
-    traits: list[Trait]
 
 
 class PersonaList(TypedDict):
@@ -3240,6 +3260,37 @@ class RunDistances(TypedDict):
     runs_in_all: int
     """Runs that have verdicts."""
     by_judge: list[JudgesDistances]
+
+
+class ShareLink(TypedDict):
+    """A share link, without what would let anybody use it."""
+
+    id: str
+    object: Literal["share_link"]
+    job: str
+    description: str | None
+    responses: bool
+    status: Literal["live", "expired", "revoked"]
+    created_at: str
+    expires_at: str
+    revoked_at: str | None
+
+
+class ShareLinkIn(TypedDict):
+    """A share link to be created."""
+
+    days: NotRequired[int]
+    """How long it works, unless it is revoked."""
+    responses: NotRequired[bool]
+    """Whether it also gives all responses, with every verdict; a report has a sample."""
+    description: NotRequired[str | None]
+    """For people: whom it is for."""
+
+
+class ShareLinkList(TypedDict):
+    """A job's share links, newest first."""
+
+    data: list[ShareLink]
 
 
 class TaskAnswer(TypedDict):

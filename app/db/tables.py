@@ -516,3 +516,22 @@ class JobResult(Base):
     results: Mapped[str]
     """JSON text, served as it is."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class ShareLink(Base):
+    """A link by which a job is read without a key."""
+
+    __tablename__ = "share_links"
+    __table_args__ = (Index("ix_share_links_job_id", "job_id"), UniqueConstraint("digest"))
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    digest: Mapped[bytes]
+    """Hash of the token, which nobody keeps."""
+    description: Mapped[str | None]
+    responses: Mapped[bool]
+    """Whether it also gives all responses."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    expires_at: Mapped[datetime]
+    revoked_at: Mapped[datetime | None]

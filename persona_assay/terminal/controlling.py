@@ -1,6 +1,8 @@
-"""The commands that control a job: `assay cancel`, `pause`, `resume`, `retry`, `budget`, `edit` and `delete`."""
+"""The commands that control a job: `assay cancel`, `pause`, `resume`, `retry`, `budget`, `edit`, `share` and `delete`."""
 
 import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import click
 
@@ -9,7 +11,7 @@ from persona_assay.calls import Call
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, print_json, told_errors
 from persona_assay.terminal.quantities import counted
-from persona_assay.types import JobChangeIn, JobDetail
+from persona_assay.types import JobChangeIn, JobDetail, ShareLink
 
 
 @click.command()
@@ -162,6 +164,58 @@ def _confirm_deletion(job: JobDetail) -> None:
         raise CommandError("not deleted")
 
 
+@click.command()
+@JOB
+@click.option("--days", type=click.IntRange(1, 365), default=30, show_default=True, help="How long it works.")
+@click.option("--responses", is_flag=True, help="Also give all responses, with every verdict.")
+@click.option("--for", "description", help="Whom it is for.")
+@click.option("--list", "listed", is_flag=True, help="List the job's links instead.")
+@click.option("--revoke", metavar="LINK", help="Revoke the link with this ID instead.")
+@URL
+@AS_JSON
+def share(
+    job_id: str,
+    days: int,
+    description: str | None,
+    revoke: str | None,
+    url: str,
+    *,
+    responses: bool,
+    listed: bool,
+    as_json: bool,
+) -> None:
+    """Create a link to a job and print it; whoever has it reads report and results without a key.
+
+    It is printed once, gives nothing else, and works until it expires or is revoked.
+    """
+    with told_errors(), client_of(url) as client:
+        if revoke is not None:
+            ended = client.revoke_share_link(job_id, revoke)
+            _tell(ended, [f"{ended['id']} is {ended['status']}"], as_json=as_json)
+        elif listed:
+            found = client.share_links(job_id)
+            _tell(found, [_link_line(link) for link in found["data"]] or ["No links."], as_json=as_json)
+        else:
+            made = client.create_share_link(job_id, days=days, responses=responses, description=description)
+            _tell(made, [f"{client.url}{made['path']}"], as_json=as_json)
+
+
+def _link_line(link: ShareLink) -> str:
+    from persona_assay.terminal.consoles import printable  # noqa: PLC0415
+
+    gives = "report, results and all responses" if link["responses"] else "report and results"
+    whom = f"  for {printable(link['description'])}" if link["description"] else ""
+    return f"{link['id']}  {link['status']}  until {link['expires_at'][:16]}  {gives}{whom}"
+
+
+def _tell(answer: Mapping[str, Any], lines: Iterable[str], *, as_json: bool) -> None:
+    if as_json:
+        print_json(answer)
+    else:
+        for line in lines:
+            click.echo(line)
+
+
 def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
     with told_errors(), client_of(url) as client:
         job = client.send(call)
@@ -171,5 +225,5 @@ def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
             click.echo(f"{job['id']} is {job['status']}")
 
 
-COMMANDS = (cancel, pause, resume, retry, budget, edit, delete)
+COMMANDS = (cancel, pause, resume, retry, budget, edit, share, delete)
 """In the order of the help."""

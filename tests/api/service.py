@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from app.api.http import health
 from app.api.http.problems import Problem
-from app.api.jobs import catalog, events
+from app.api.jobs import catalog, events, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
 from app.api.labels import routes as annotations
@@ -34,6 +34,7 @@ ROUTES = [
     route
     for module in (
         jobs,
+        share_links,
         events,
         comparisons,
         question_sets,

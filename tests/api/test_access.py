@@ -34,6 +34,8 @@ PUBLIC = {
     "/swagger/{name}",
     "/static/{version}/{name}",
     "/sign-in",
+    "/shared/{token}",
+    "/shared/{token}/{file}",
 }
 OF_THE_OPERATOR = {"/metrics"}
 STREAMS = {"/live/jobs", "/live/jobs/{job_id}", "/v1/jobs/{job_id}/events"}
@@ -171,6 +173,8 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
     kept = service.post("/v1/connections", connection, headers=headers)
     for made in (webhook, question_set, persona_set, kept):
         assert made.status_code in {200, 201}, made.text
+    link = service.post(f"/v1/jobs/{job['id']}/share-links", {"description": OURS}, headers=headers)
+    assert link.status_code == 201, link.text
     round_id = "lab_" + "0" * 26
     service.execute(
         "INSERT INTO labelling_rounds (id, tenant, job_id, kind, dimension, size, seed, things, strata)"
@@ -181,6 +185,7 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
     return {
         "job_id": job["id"],
         "response_id": f"resp_{job['id'].removeprefix('job_')}-0-0-0",
+        "link_id": link.json()["id"],
         "webhook_id": webhook.json()["id"],
         "round_id": round_id,
         "key_id": keys["spare"]["id"],

@@ -7,6 +7,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from embedded.valkey import EmbeddedValkey
+from tests.browser.test_console import SMALL
 from tests.browser.watching import Watcher, barriers, looks_right
 from tests.conftest import scratch_directory
 from tests.databases import Databases
@@ -97,3 +98,30 @@ class TestWebhooks:
         page.get_by_text("Delete …").click()
         page.get_by_role("button", name="Delete this webhook").click()
         expect(page.get_by_text("No webhooks yet.")).to_be_visible()
+
+
+class TestSharing:
+    def test_a_link_is_made_followed_and_revoked(self, page: Page, stack: Stack, watcher: Watcher) -> None:
+        job = stack.submit(SMALL)
+        stack.ended(job)
+        page.goto(f"/jobs/{job}")
+        page.get_by_role("link", name="Share").click()
+        page.get_by_label("Whom it is for").fill("reviewers")
+        page.get_by_role("button", name="Create link").click()
+        link = page.locator("#made code").inner_text()
+        assert barriers(page) == []
+        page.goto(f"/jobs/{job}/share")
+        looks_right(page)
+        page.goto(link)
+        expect(page.get_by_role("heading", name="A small one")).to_be_visible()
+        assert page.get_by_role("link", name="Jobs").count() == 0
+        looks_right(page)
+        page.get_by_role("link", name="Report").click()
+        expect(page).to_have_title(re.compile("A small one"))
+        page.goto(f"/jobs/{job}/share")
+        page.get_by_text("Revoke …").first.click()
+        page.get_by_role("button", name="Revoke this link").first.click()
+        expect(page.get_by_text("revoked", exact=True)).to_be_visible()
+        page.goto(link)
+        expect(page.get_by_role("heading")).to_contain_text("does not exist")
+        watcher.expect("404")

@@ -23,6 +23,7 @@ from app.api.http.pages import SIGNED_IN, wants_page
 from app.api.http.problems import BrokenOffError, ProblemError, answer_to
 from app.api.http.same_origin import SAFE
 from app.db.health import is_away
+from app.domain.jobs.share_links import SHARED
 from app.domain.keys.api_key import Scope as KeyScope
 from app.domain.keys.api_key import allows
 from app.domain.providers.addresses import is_loopback
@@ -36,7 +37,8 @@ DEFAULT_TENANT = "default"
 SIGN_IN = "/sign-in"
 PUBLIC = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", SIGN_IN})
 """What anybody may ask for: it holds nobody's data."""
-PUBLIC_FOLDERS = ("/static/", "/swagger/")
+PUBLIC_FOLDERS = ("/static/", "/swagger/", SHARED)
+"""Of shared jobs, whoever has a link's token asks: that takes the place of a key."""
 
 FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
 """What proxies add to requests that they pass on."""

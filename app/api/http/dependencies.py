@@ -31,6 +31,7 @@ from app.services.jobs.check_model import CheckDependencies
 from app.services.jobs.control import ControlDependencies, check_spender
 from app.services.jobs.plan import PlanDependencies
 from app.services.jobs.progress import RecentProgress
+from app.services.jobs.share_links import ShareLinkFinder
 from app.services.jobs.submit import SubmissionDependencies
 from app.services.jobs.view import Holds, find_job
 from app.services.keys.api_keys import KeyDependencies
@@ -70,6 +71,7 @@ class Services:
     book: ConnectionBook
     making_connections: ConnectionDependencies
     submission: SubmissionDependencies
+    share_links: ShareLinkFinder
     planning: PlanDependencies
     checking: CheckDependencies
     control: ControlDependencies

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Header, Query, Response
+from fastapi import APIRouter, Depends, Header, Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.http import cursors
@@ -548,6 +548,18 @@ async def report(
     tables = [name for name, export in EXPORTS.items() if export.table]
     if level != "verdicts" and format_ not in tables:
         raise wrong_field("/query/level", f"only for the formats {', '.join(tables)}")
+    return await report_of(request, services, tenant, job_id, format_, level)
+
+
+async def report_of(
+    request: Request,
+    services: Services,
+    tenant: str,
+    job_id: str,
+    format_: Literal[ReportFormat, "junit"],
+    level: ReportLevel,
+) -> Response:
+    """A job's results as a file, streamed."""
     job = await find_job(services.engine, tenant, job_id)
     if format_ == "junit":
         return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
