@@ -155,13 +155,17 @@ def _between_levels(cells: Sequence[DesignCell]) -> float:
 def variance_of(metric: str, value: float, ends: Ends) -> float | None:
     """The variance behind a total's interval over many runs; ``None`` where the interval reaches the scale's end."""
     low, high = ends
-    if shape_of(metric) is Shape.SHARE:
-        if not 0 < low <= high < 1:
-            return None
-        half = (_logit(high) - _logit(low)) / 2 * value * (1 - value)
-    else:
-        half = (high - low) / 2
-    return (half / student(_MANY)) ** 2
+    shape, t = shape_of(metric), student(_MANY)
+    if shape in {Shape.SHARE, Shape.HITS} and not 0 < low <= high < 1:
+        return None
+    if shape is Shape.HITS:  # the end of Wilson's interval, solved for its runs
+        far = max(low, high, key=lambda end: abs(end - value))
+        runs = t**2 * far * (1 - far) / (far - value) ** 2
+        return value * (1 - value) / (runs - 1) if runs > 1 else None
+    half = (
+        (_logit(high) - _logit(low)) / 2 * value * (1 - value) if shape is Shape.SHARE else (high - low) / 2
+    )
+    return (half / t) ** 2
 
 
 def _logit(share: float) -> float:

@@ -7,7 +7,8 @@ import pytest
 
 from app.domain.results.comparison import Figure, Figures, Place
 from app.domain.results.noise import PUBLISHED, assumed, differences, variance_of, variances
-from app.domain.statistics.design import Error, Shape, interval
+from app.domain.statistics.cells import shape_of
+from app.domain.statistics.design import Error, interval
 from app.domain.statistics.power import Noise, Size
 from app.services.results.noise import _published
 from benchmarks.inference import comparisons
@@ -77,13 +78,19 @@ def test_the_published_cells_tell_of_personas() -> None:
     assert noise.personas == pytest.approx(math.sqrt(0.095**2 - (0.03**2 + 0.15**2 / 3 / 5) / 6), abs=0.001)
 
 
-@pytest.mark.parametrize(("metric", "value"), [("acc_atom", 0.9), ("acc_atom", 0.5), ("mean", 3.2)])
-def test_an_interval_tells_the_variance_behind_it(metric: str, value: float) -> None:
-    shape = Shape.PLAIN if metric == "mean" else Shape.SHARE
-    found = interval(value, Error(0.01**2, 100.0, 100), (0, 5), shape)
+@pytest.mark.parametrize("error", [0.01, 0.1])
+@pytest.mark.parametrize(
+    ("metric", "value"),
+    [("acc_atom", 0.9), ("acc_atom", 0.5), ("mean", 3.2), ("acc", 0.9), ("acc", 0.5), ("acc", 0.1)],
+)
+def test_an_interval_tells_the_variance_behind_it(metric: str, value: float, error: float) -> None:
+    found = interval(value, Error(error**2, 100.0, 100), (0, 5), shape_of(metric))
     assert found.ends is not None
-    assert variance_of(metric, value, found.ends) == pytest.approx(0.01**2, rel=0.001)
+    assert variance_of(metric, value, found.ends) == pytest.approx(
+        error**2, rel=0.001 if error < 0.1 else 0.05
+    )
 
 
-def test_an_interval_that_reaches_the_end_of_the_scale_does_not() -> None:
-    assert variance_of("acc_atom", 1.0, (0.9, 1.0)) is None
+@pytest.mark.parametrize("metric", ["acc", "acc_atom"])
+def test_an_interval_that_reaches_the_end_of_the_scale_does_not(metric: str) -> None:
+    assert variance_of(metric, 1.0, (0.9, 1.0)) is None
