@@ -230,6 +230,16 @@ class TestAnswersEach:
         assert say(service, made, first["annotator"], at, 1).status_code == 303
         assert 1 in [each["score"] for each in annotated(service)]
 
+    def test_an_answer_in_one_round_counts_in_another_at_the_same_moment(
+        self, service: Service, gym: Json, graded: list[Json]
+    ) -> None:
+        rounds = [drawn(service, gym, size=len(graded), answers_each=1, seed=seed) for seed in (1, 2)]
+        with ThreadPoolExecutor(6) as pool:
+            people = [pool.submit(grade_all, service, rounds[n % 2], f"person {n}", 3) for n in range(6)]
+        assert all(each.result() for each in people)
+        counts = Counter(each["response"] for each in annotated(service))
+        assert list(counts.values()) == [1] * len(graded)
+
     def test_pages_go_from_one_open_thing_to_the_next(self, service: Service, gym: Json) -> None:
         made = drawn(service, gym, size=6, answers_each=1)
         for _ in range(4):

@@ -52,6 +52,11 @@ class StoredAnnotation:
     updated_at: datetime
 
 
+async def hold(connection: AsyncConnection, job_id: str) -> None:
+    """Lets nobody else keep answers about the job until the transaction ends."""
+    await lock(connection, f"annotations of {job_id}")
+
+
 async def keep(
     connection: AsyncConnection, tenant: str, job_id: str, annotations: Sequence[Annotation]
 ) -> Counter[str]:
@@ -68,7 +73,7 @@ async def keep(
     Returns:
         How many were ``created`` and how many ``changed``.
     """
-    await lock(connection, f"annotations of {job_id}")
+    await hold(connection, job_id)
     counts: Counter[str] = Counter()
     for start in range(0, len(annotations), ROWS_AT_ONCE):
         columns = zip(*map(_values, annotations[start : start + ROWS_AT_ONCE]), strict=True)

@@ -236,15 +236,6 @@ async def answers_of(
     return {index: (Answer(answer), score) for index, answer, score in rows}
 
 
-async def hold_round(connection: AsyncConnection, tenant: str, round_id: str) -> None:
-    """Lets nobody else hold the round until the transaction ends."""
-    await connection.execute(
-        select(LabellingRound.id)
-        .where(LabellingRound.tenant == tenant, LabellingRound.id == round_id)
-        .with_for_update()
-    )
-
-
 async def answer_counts(connection: AsyncConnection, tenant: str, round_id: str) -> dict[int, int]:
     """How many have answered each of a round's things, by item index; those that nobody has are not there."""
     rows = await connection.execute(

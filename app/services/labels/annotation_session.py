@@ -207,7 +207,7 @@ async def _may_answer(
     """Whether fewer people than shall have answered it, or the person has; of two at once the one waits for the other."""
     if row.answers_each is None:
         return True
-    await labelling.hold_round(connection, tenant, row.id)
+    await annotations.hold(connection, row.job_id)  # of which another round may have drawn the same
     counts = await labelling.answer_counts(connection, tenant, row.id)
     if counts.get(index, 0) < row.answers_each:
         return True
