@@ -665,7 +665,7 @@ class CalibratedFigure(TypedDict):
     calibrated: Metric
     """The value people would give. n counts labels. For totals, `ci95` is over other personas like these, `ci95_runs` over these cells measured again, and `ci95_wordings` and `ci95_both` are as in the results; differences have none of them."""
     ci95_texts: list[float] | None
-    """Interval for these texts, over other draws of the labelled sentences."""
+    """Interval for these texts, over other draws of the labelled texts; of this figure alone, also where several models are compared."""
     ci95_texts_reason: NotRequired[str | None]
     labels_needed: int | None
     """Labels needed for `ci95_texts` of ± `half_width`, divided over the scores as now; for `persona_score`, grades of answers of more personas."""

@@ -222,7 +222,8 @@ class CalibratedFigure(Answer):
         "`ci95_both` are as in the results; differences have none of them."
     )
     ci95_texts: Ends | None = Field(
-        description="Interval for these texts, over other draws of the labelled sentences."
+        description="Interval for these texts, over other draws of the labelled texts; of this figure alone, also where "
+        "several models are compared."
     )
     ci95_texts_reason: str | None = None
     labels_needed: int | None = Field(
