@@ -14,7 +14,7 @@ from app.domain.contract import Answer, Page, check_storable
 
 T = TypeVar("T")
 _LARGEST = 2**31 - 1
-"""Of a position's parts."""
+"""Of a position's parts, and of what lists are ordered by."""
 
 
 class Entry(Protocol):
@@ -144,7 +144,7 @@ def mark(cursor: str) -> tuple[float, tuple[int, int, int]]:
     match _decoded(cursor):
         case [None, *place]:
             return math.inf, _place(place)
-        case [int(value) | float(value), *place] if math.isfinite(value):
+        case [int(value) | float(value), *place] if abs(value) < _LARGEST:
             return float(value), _place(place)
     raise _bad()
 

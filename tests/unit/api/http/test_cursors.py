@@ -1,8 +1,11 @@
 """Where pages begin."""
 
+import math
+
 import pytest
 
-from app.api.http.cursors import before_response, position
+from app.api.http.cursors import before_response, encoded, mark, position
+from app.api.http.problems import ProblemError
 
 
 @pytest.mark.parametrize("place", [(0, 0, 1), (0, 3, 0), (2, 0, 0), (2, 3, 1)])
@@ -17,3 +20,14 @@ def test_a_page_behind_the_cursor_before_a_response_begins_with_it(place: tuple[
 
 def test_nothing_is_before_the_first() -> None:
     assert before_response("resp_01abc-0-0-0") is None
+
+
+@pytest.mark.parametrize("value", [10**400, -(10**400), 1e300, math.nan, math.inf, "1", [0]])
+def test_no_order_has_a_value_that_no_response_has(value: object) -> None:
+    with pytest.raises(ProblemError):
+        mark(encoded([value, 0, 0, 0]))
+
+
+def test_a_response_has_a_value_or_none_in_an_order() -> None:
+    assert mark(encoded([-0.25, 1, 2, 3])) == (-0.25, (1, 2, 3))
+    assert mark(encoded([None, 1, 2, 3])) == (math.inf, (1, 2, 3))
