@@ -226,8 +226,16 @@ class Settings(BaseSettings):
     def _of_the_web(cls, url: str | None) -> str | None:
         if url is None:
             return None
-        if not url.startswith(("https://", "http://")) or not url.isprintable() or {"?", "#"} & set(url):
-            raise ValueError("must be a URL that begins with https:// or http://, without parameters")
+        if (
+            not url.startswith(("https://", "http://"))
+            or not url.isprintable()
+            or {"?", "#", "@", " "} & set(url)
+        ):
+            raise ValueError(
+                "must be a URL that begins with https:// or http://, without parameters or password"
+            )
+        if not urlsplit(url).hostname:
+            raise ValueError("must be a URL that begins with https:// or http:// and a host")
         return url.rstrip("/")
 
     @field_validator("log_level")

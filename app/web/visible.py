@@ -4,7 +4,11 @@ import re
 from unicodedata import bidirectional
 
 _STRONG = frozenset(("L", "R", "AL"))
-_KANA, _HANGUL, _HAN = map(re.compile, ("[\u3041-\u30ff]", "[\u1100-\u11ff\uac00-\ud7a3]", "[\u3400-\u9fff]"))
+_LETTERS = {"ja": "\u3041-\u30ff", "ko": "\u1100-\u11ff\uac00-\ud7a3", "zh": "\u3400-\u9fff"}
+_OF_LANGUAGE = {tag: re.compile(f"[{letters}]") for tag, letters in _LETTERS.items()}
+_WIDE = re.compile(f"[{''.join(_LETTERS.values())}]")
+_SHARE = 5
+"""A text is of such a language if one letter in so many is: a word of it has one or two letters, an English one four or five."""
 _CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
 _CONTROL |= {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
@@ -22,10 +26,10 @@ def direction(text: str) -> str:
 
 def language(text: str) -> str:
     """``"ja"``, ``"ko"`` or ``"zh"`` where a text's letters say so, by which a browser chooses their forms; else empty, as no other can be told by them."""
-    for tag, letters in (("ja", _KANA), ("ko", _HANGUL), ("zh", _HAN)):
-        if letters.search(text) is not None:
-            return tag
-    return ""
+    wide = len(_WIDE.findall(text))
+    if not wide or wide * _SHARE < sum(map(str.isalpha, text)):
+        return ""
+    return next(tag for tag, letters in _OF_LANGUAGE.items() if letters.search(text) is not None)
 
 
 def visible(text: str) -> str:

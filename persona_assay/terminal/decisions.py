@@ -45,7 +45,8 @@ def comparison_view(found: Json) -> RenderableType:
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     table.add_column("metric", no_wrap=True)
     table.add_column("task", overflow="fold")
-    for header in ("A", "B", "A - B", "95 % interval", "p (Holm)", "detectable", "pairs"):
+    over = "personas" if found.get("unpaired") else "pairs"
+    for header in ("A", "B", "A - B", "95 % interval", "p (Holm)", "detectable", over):
         table.add_column(header, justify="right", no_wrap=True)
     for row in found["differences"]:
         sure = is_shown(row)

@@ -145,6 +145,7 @@ class TestGroups:
             ({"": "x"}, "/models/0/attributes/"),
             ({str(n): "x" for n in range(11)}, "/models/0/attributes"),
             (["8B"], "/models/0/attributes"),
+            ({"model": "x"}, "/models/0/attributes"),
         ],
     )
     def test_attributes_are_short_texts(self, api: Service, attributes: object, pointer: str) -> None:

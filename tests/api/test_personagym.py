@@ -52,6 +52,11 @@ class TestPlan:
         refused = api.post("/v1/jobs/plan", gym_body(judges=None))
         assert (refused.status_code, pointers(refused)) == (422, ["/judges"])
 
+    def test_says_nothing_of_sentences_as_it_cuts_none(self, stack: Service) -> None:
+        people = [{"id": "reader", "description": "我喜欢安静。我看书。"}]
+        plan = stack.post("/v1/jobs/plan", gym_body(personas=people, questions=None)).json()
+        assert not [warning for warning in plan["warnings"] if "segmenter" in warning]
+
     def test_says_how_much_of_the_job_the_given_questions_do_not_cover(self, api: Service) -> None:
         people = [{"id": "nun", "description": "a homely nun"}, {"id": "vet", "description": "a rich vet"}]
         tasks = ["toxicity_control", "expected_action"]
@@ -169,7 +174,8 @@ class TestFinishedJob:
         assert answer.status_code == 200
         assert "<html" in answer.text
         assert answer.headers["content-encoding"] == "gzip"
-        for refused in ("identity", "gzip;q=0", ""):
+        assert answer.headers["vary"] == "Accept-Encoding"
+        for refused in ("identity", "gzip;q=0", "br, gzip; q=0.000", ""):
             whole = stack.get(
                 f"/v1/jobs/{job['id']}/report",
                 params={"format": "html"},

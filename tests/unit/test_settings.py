@@ -62,8 +62,12 @@ class TestSecrets:
         assert load_settings().require_database_url().partition("://")[2] == url.partition("://")[2]
 
     @pytest.mark.parametrize(
-        "url", ["assay.example", "javascript:alert(1)", "https://assay.example/?a=1", "https://a\nb"]
-    )
+        "url",
+        [
+            "assay.example", "javascript:alert(1)", "https://assay.example/?a=1", "https://a\nb", "https://",
+            "https:///assay", "https://me:secret@assay.example", "https://assay .example",
+        ],
+    )  # fmt: skip
     def test_where_people_reach_the_service_is_an_address_of_the_web(self, url: str) -> None:
         with pytest.raises(ValidationError, match=r"public_url\n.*must be a URL that begins with https://"):
             Settings(public_url=url)

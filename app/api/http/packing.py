@@ -1,6 +1,7 @@
 """Packs what is sent, for those who can unpack it: a report of 2 MB is sent as a tenth of that."""
 
 import asyncio
+import re
 import zlib
 from collections.abc import AsyncIterator
 
@@ -11,10 +12,9 @@ _GZIP = zlib.MAX_WBITS | 16
 
 def takes_gzip(request: Request) -> bool:
     """Whether the client can unpack gzip."""
-    offered = [
-        part.replace(" ", "") for part in request.headers.get("accept-encoding", "").lower().split(",")
-    ]
-    return any(part.partition(";")[0] == "gzip" and not part.endswith(";q=0") for part in offered)
+    offered = request.headers.get("accept-encoding", "").lower().replace(" ", "").split(",")
+    # A weight of 0, which may have three decimals, refuses it.
+    return any(re.fullmatch(r"gzip(;q=(?!0(\.0*)?$).*)?", part) is not None for part in offered)
 
 
 async def gzipped(chunks: AsyncIterator[bytes]) -> AsyncIterator[bytes]:

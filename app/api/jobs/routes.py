@@ -586,6 +586,7 @@ async def report_of(
     if format_ == "html":
         # Its own policy is in the page; a browser keeps to both, and takes this one's part from the header only.
         headers["Content-Security-Policy"] = f"base-uri 'none'; form-action 'none'; {FRAMED_BY_NOBODY}"
+        headers["Vary"] = "Accept-Encoding"
         if takes_gzip(request):
             headers["Content-Encoding"] = "gzip"
             chunks = gzipped(chunks)

@@ -8,6 +8,7 @@ from pydantic import (
     Discriminator,
     Field,
     Tag,
+    field_validator,
     model_validator,
 )
 from pydantic.config import JsonDict
@@ -167,6 +168,13 @@ class ModelIn(Body):
         description="What is known of a model under test, such as its size: models with the same value are shown as a group.",
         examples=[{"tuning": "tuned", "parameters": "8B"}],
     )
+
+    @field_validator("attributes")
+    @classmethod
+    def _beside_the_model(cls, attributes: dict[str, str]) -> dict[str, str]:
+        if "model" in attributes:
+            raise ValueError("must not have the name `model`: each model is a group of its own anyway")
+        return attributes
 
     @property
     def parameters(self) -> ModelParameters:

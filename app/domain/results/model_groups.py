@@ -1,14 +1,13 @@
 """Figures of groups of models, and of personas by how desired they are (atomic paper, Table 7 and section 5.2)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeAlias
 
-import numpy as np
 from pydantic import BaseModel, Field
 
 from app.domain.contract import Answer
 from app.domain.metrics.definition import Family
-from app.domain.metrics.metric import Metric
+from app.domain.metrics.metric import Metric, values_of
 from app.domain.metrics.registry import names
 from app.domain.results.contract import CellMetrics
 
@@ -99,6 +98,7 @@ def _group(
     )
 
 
-def _mean(name: str, cells: Iterable[Cell]) -> Metric:
-    values = [value for cell in cells if (value := cell.metrics[name].value) is not None]
-    return Metric.average(np.array(values, dtype=np.float64), _NO_CELL)
+def _mean(name: str, cells: Sequence[Cell]) -> Metric:
+    values = values_of([cell.metrics[name] for cell in cells])
+    left_out = len(cells) - len(values)
+    return Metric.average(values, _NO_CELL).model_copy(update={"left_out": left_out})

@@ -333,9 +333,8 @@ def _wide_signs(prepared: PreparedJob) -> Iterator[str]:
     texts = [persona.description for persona in spec.personas] + [
         each.text or "" for each in prepared.responses
     ]
-    if spec.instrument.segmenter == FIRST_SEGMENTER and any(
-        not WIDE_SIGNS.isdisjoint(text) for text in texts
-    ):
+    splits = bool(spec.tasks) and spec.instrument.segmenter == FIRST_SEGMENTER
+    if splits and any(not WIDE_SIGNS.isdisjoint(text) for text in texts):
         yield (
             f"Chinese and Japanese sentences are not cut by {FIRST_SEGMENTER}, which takes such a text for one: set"
             ' "versions": {"segmenter": "punkt-en-wide-v1"}.'

@@ -92,6 +92,7 @@ class TestUnpaired:
             "+0.120",
             "[+0.020, +0.220]",
             "50, 200",
+            "personas",
             "expected action",
             "– one persona.",
         ):

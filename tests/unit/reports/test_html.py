@@ -12,6 +12,7 @@ from app.domain.metrics.registry import METRICS
 from app.reports.views.run_matrices import varying_cells
 from app.reports.views.top_comparison import compare_top
 from app.services.results.baselines import BaselineFilter, baselines
+from app.web.visible import language
 from tests.unit.agreement_sample import agreement_of, joint
 from tests.unit.check_sample import check_of, order_check_of
 from tests.unit.judged import a_grade
@@ -349,6 +350,22 @@ class TestWhatItSays:
         )
         assert "1 uncertain 1.00" in page.text
         assert page.text.count("uncertain: the judge’s reply lacks its key word") == 1
+
+    @pytest.mark.parametrize(
+        ("text", "tag"),
+        [
+            ("我喜欢安静。", "zh"),
+            ("本を読む。", "ja"),
+            ("나는 조용하다.", "ko"),
+            ("我用 Persona Assay 看书。", "zh"),
+            ("My friend 李 came to see me.", ""),
+            ("The word 「本」 means book.", ""),
+            ("", ""),
+            ("😊!", ""),
+        ],
+    )
+    def test_a_text_is_of_a_language_of_which_it_has_more_than_a_name(self, text: str, tag: str) -> None:
+        assert language(text) == tag
 
     async def test_each_paragraph_has_the_direction_of_its_text(self) -> None:
         hebrew, arabic = "\u05e9\u05dc\u05d5\u05dd.", "1. \u0645\u0631\u062d\u0628\u0627."

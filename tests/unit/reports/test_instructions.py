@@ -54,6 +54,7 @@ async def test_each_instruction_stands_with_its_words_and_figures() -> None:
     assert "You are a {persona}." in page.text
     assert "not known, as the texts existed before" in page.text
     assert page.text.count("0.81") >= 6  # two models, three tables
+    assert page.text.count("n = 30") >= 6
     assert {attrs.get("value") for tag, attrs in page.elements if tag == "li"} >= {"1", "4"}
 
 

@@ -7,7 +7,7 @@ from app.instruments.published import published_attributes
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.domain.job_samples import resolved
 from tests.unit.domain.results.test_totals import TABLE_16
-from tests.unit.reports.sample import sample
+from tests.unit.reports.sample import response_of, results_of, sample
 from tests.unit.results_sample import read
 
 PUBLISHED = {
@@ -72,3 +72,10 @@ class TestOfJobs:
         plain = {"model": "acme/m", "label": "x"}
         spec = resolved(models=[plain]).spec
         assert resolved(models=[plain | {"attributes": {"size": "8B"}}]).spec == spec
+
+
+def test_cells_without_a_metric_are_counted_as_left_out() -> None:
+    once = read(results_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])).cells
+    (group,) = model_groups(once, {})
+    assert (group.acc_atom.n, group.acc_atom.left_out) == (1, 0)
+    assert (group.rc_atom.n, group.rc_atom.left_out) == (0, 1)  # which needs two runs
