@@ -236,7 +236,7 @@ class TestAnswersEach:
         rounds = [drawn(service, gym, size=len(graded), answers_each=1, seed=seed) for seed in (1, 2)]
         with ThreadPoolExecutor(6) as pool:
             people = [pool.submit(grade_all, service, rounds[n % 2], f"person {n}", 3) for n in range(6)]
-        assert all(each.result() for each in people)
+        assert sum(each.result() for each in people) >= len(graded)
         counts = Counter(each["response"] for each in annotated(service))
         assert list(counts.values()) == [1] * len(graded)
 
