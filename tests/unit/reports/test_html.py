@@ -351,6 +351,13 @@ class TestWhatItSays:
         assert "1 uncertain 1.00" in page.text
         assert page.text.count("uncertain: the judge’s reply lacks its key word") == 1
 
+    async def test_of_long_descriptions_of_personas_the_beginning_is_shown(self, job: Sample) -> None:
+        long = "A persona of many words. " * 800
+        people = [{"id": f"p{n}", "description": long, "traits": []} for n in range(200)]
+        page = await page_of(job.responses, job.results | {"personas": people})
+        assert page.text.count("… whole text as JSON") == 200
+        assert len(page.text) < 1_000_000
+
     @pytest.mark.parametrize(
         ("text", "tag"),
         [
