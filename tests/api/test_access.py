@@ -54,6 +54,7 @@ FORMS: dict[str, str] = {
     "/jobs/archive": "archived=true",
     "/jobs/{job_id}/archive": "archived=true",
     "/jobs/{job_id}/details": "name=mine+now",
+    "/jobs/{job_id}/share": "days=1",
     "/jobs/{job_id}/labels": "kind=sentences&dimension=E&size=1&seed=1",
     "/label/{round_id}": "annotator=me&at=1&answer=3",
 }
