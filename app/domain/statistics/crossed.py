@@ -16,7 +16,6 @@ from app.domain.statistics.design import (
     components,
     crossed,
     degrees_of_both,
-    degrees_of_larger,
     interval,
     of_both,
     p_value,
@@ -122,7 +121,6 @@ def joined(squares: FloatArray, degrees: FloatArray) -> tuple[FloatArray, FloatA
     freedom = degrees_of_both(np.moveaxis(squares, -1, 0), np.moveaxis(degrees, -1, 0))
     alone = whole <= larger
     of_larger = np.where(squares[..., 0] >= squares[..., 1], degrees[..., 0], degrees[..., 1])
-    of_larger = degrees_of_larger((larger, of_larger), (squares[..., 2], degrees[..., 2]), degrees[..., 1])
     return np.where(alone, larger, whole), np.where(alone, of_larger, freedom)
 
 

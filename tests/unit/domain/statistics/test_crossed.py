@@ -8,7 +8,7 @@ from scipy.special import stdtrit
 
 from app.domain.metrics.metric import FloatArray
 from app.domain.statistics.crossed import crossed_difference, detectable, joined
-from app.domain.statistics.design import DesignCell, Error, Stratum, crossed
+from app.domain.statistics.design import DesignCell, Error, Stratum
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.paired import paired_difference
 from app.domain.statistics.power import Size
@@ -104,19 +104,6 @@ def test_few_wordings_that_look_alike_by_chance_do_not_make_equal_models_differ(
     found = np.abs(draws.standard_normal(count)) * error
     alarms = (found > stdtrit(freedom, 0.975) * np.sqrt(variances)).mean()
     assert 0.02 < alarms < 0.055
-
-
-@pytest.mark.parametrize(("personas", "wordings"), [(6, 5), (6, 6), (15, 6), (50, 12)])
-def test_where_nothing_but_runs_varies_intervals_are_not_twice_as_safe(personas: int, wordings: int) -> None:
-    """They covered 97 to 98.6 %."""
-    draws, count = np.random.default_rng(9), 60_000
-    degrees = np.array([personas - 1.0, wordings - 1, (personas - 1) * (wordings - 1)])
-    squares = draws.chisquare(degrees, (count, 3)) / degrees
-    variances, freedom = joined(squares, np.broadcast_to(degrees, squares.shape))
-    covered = np.abs(draws.standard_normal(count)) < stdtrit(freedom, 0.975) * np.sqrt(variances)
-    assert 0.95 < covered.mean() < 0.97
-    one = [Error(*each, wordings) for each in zip(squares[0], degrees, strict=True)]
-    assert crossed(*one)[:2] == pytest.approx((variances[0], freedom[0]))
 
 
 @pytest.mark.parametrize(
