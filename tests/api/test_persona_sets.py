@@ -272,7 +272,7 @@ class TestGeneration:
         for query in ({"format": "html"}, {"format": "csv"}, {"format": "parquet", "level": "cells"}):
             assert stack.get(f"/v1/jobs/{job['id']}/report", params=query).status_code == 200
         page = stack.get(f"/v1/jobs/{job['id']}/report", params={"format": "html"}).text
-        assert f"GET /v1/persona-sets/{made['id']}" in page
+        assert f'/v1/persona-sets/{made["id"]}">see it as JSON</a>' in page
         assert stack.get(f"/v1/jobs/{job['id']}/responses").json()["data"] == []
         plan = stack.post("/v1/jobs/plan", gym_body(personas=[made["id"]]))
         assert plan.json()["persona_scores"] == 40
