@@ -7,7 +7,6 @@ from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import ValidationError
 
 from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed, number_of
@@ -16,7 +15,7 @@ from app.api.http.access import needs, no_pepper
 from app.api.http.cursors import After
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
-from app.api.http.problems import body_errors
+from app.api.http.problems import validated
 from app.api.keys.routes import KeyId
 from app.db.keys import api_keys
 from app.domain.errors import FieldError, InvalidJobError
@@ -48,9 +47,7 @@ async def create(request: Request, services: ServicesDep, tenant: TenantDep, cal
     typed = await typed_by(request)
     body = _body(typed)
     try:
-        made = await create_key(services.keys, tenant, ApiKeyIn.model_validate(body), caller.key_id)
-    except ValidationError as error:
-        wrong: Sequence[FieldError] = body_errors(error, body, ApiKeyIn)
+        made = await create_key(services.keys, tenant, validated(ApiKeyIn, body), caller.key_id)
     except (InvalidJobError, BeyondOwnLimitsError) as error:
         wrong = error.errors
     except NoPepperError as error:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import ValidationError
 
 from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed, pasted_personas
@@ -18,7 +17,7 @@ from app.api.http.access import needs
 from app.api.http.cursors import After
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
-from app.api.http.problems import ProblemError, body_errors
+from app.api.http.problems import ProblemError, validated
 from app.api.http.strict_json import loads
 from app.api.sets import persona_sets, question_sets
 from app.db.sets.sets import SetSummary
@@ -71,14 +70,12 @@ async def keep_persona_set(request: Request, services: ServicesDep, tenant: Tena
     if not wrong:
         sent = {"name": typed.text("name") or None, "personas": people}
         try:
-            body = PersonaSetIn.model_validate(sent)
+            body = validated(PersonaSetIn, sent)
             catalog = services.submission.catalog
             made = await keep_personas(
                 services.engine, catalog, tenant, body.name, body.personas, "/personas"
             )
             return RedirectResponse(f"/persona-sets/{made.id}", HTTPStatus.SEE_OTHER)
-        except ValidationError as error:
-            wrong = body_errors(error, sent, PersonaSetIn)
         except InvalidJobError as error:
             wrong = list(error.errors)
     return _refused("persona_sets.html.j2", typed, wrong)
@@ -130,12 +127,10 @@ async def keep_question_set(request: Request, services: ServicesDep, tenant: Ten
     if not wrong:
         sent = {"name": typed.text("name") or None, "questions": asked}
         try:
-            body = QuestionSetIn.model_validate(sent)
+            body = validated(QuestionSetIn, sent)
             tasks = services.submission.catalog.gym.tasks
             made = await keep_questions(services.engine, tenant, body.name, body.questions, tasks)
             return RedirectResponse(f"/question-sets/{made.id}", HTTPStatus.SEE_OTHER)
-        except ValidationError as error:
-            wrong = body_errors(error, sent, QuestionSetIn)
         except InvalidJobError as error:
             wrong = list(error.errors)
     return _refused("question_sets.html.j2", typed, wrong)

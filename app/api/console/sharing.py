@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import ValidationError
 
 from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed, number_of
@@ -15,7 +14,7 @@ from app.api.console.summaries import summary
 from app.api.http.access import needs
 from app.api.http.dependencies import JobId, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
-from app.api.http.problems import ProblemError, body_errors
+from app.api.http.problems import ProblemError, validated
 from app.api.jobs.routes import report_of
 from app.api.jobs.share_links import ShareLinkId
 from app.db.jobs.share_links import ShareLinkRow
@@ -63,9 +62,7 @@ async def create(request: Request, job_id: JobId, services: ServicesDep, tenant:
         "description": typed.text("description") or None,
     }
     try:
-        made = await create_link(services.engine, tenant, job_id, ShareLinkIn.model_validate(body))
-    except ValidationError as error:
-        wrong: Sequence[FieldError] = body_errors(error, body, ShareLinkIn)
+        made = await create_link(services.engine, tenant, job_id, validated(ShareLinkIn, body))
     except InvalidJobError as error:
         wrong = error.errors
     else:

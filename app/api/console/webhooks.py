@@ -6,7 +6,6 @@ from typing import Any, Literal
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
-from pydantic import ValidationError
 
 from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed
@@ -22,7 +21,7 @@ from app.api.http.dependencies import (
     no_unknown_parameters,
 )
 from app.api.http.pages import page
-from app.api.http.problems import body_errors
+from app.api.http.problems import validated
 from app.api.webhooks.routes import WebhookId
 from app.db.webhooks import webhooks
 from app.domain.errors import FieldError, InvalidJobError
@@ -65,9 +64,7 @@ async def create(request: Request, services: ServicesDep, tenant: TenantDep, cal
     }
     try:
         deps = for_caller(services.webhooks, services, caller)
-        made = await create_webhook(deps, tenant, WebhookIn.model_validate(body))
-    except ValidationError as error:
-        wrong: Sequence[FieldError] = body_errors(error, body, WebhookIn)
+        made = await create_webhook(deps, tenant, validated(WebhookIn, body))
     except InvalidJobError as error:
         wrong = error.errors
     else:

@@ -4,7 +4,7 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -38,6 +38,8 @@ from app.services.errors import (
 )
 
 log = structlog.get_logger(__name__)
+
+M = TypeVar("M", bound=BaseModel)
 
 RETRY_SECONDS, BUSY_SECONDS = "2", "10"
 MOST_FIELDS = 100
@@ -218,9 +220,16 @@ def invalid_body(error: ValidationError, body: Any, *within: str) -> RequestVali
     return RequestValidationError(found, body=body)
 
 
-def body_errors(error: ValidationError, body: Any, model: Any) -> list[FieldError]:
-    """The invalid fields of a body that was validated as a model, each once."""
-    return invalid_fields(invalid_body(error, body), model)
+def validated(model: type[M], body: Any) -> M:
+    """A body as a model.
+
+    Raises:
+        InvalidJobError: With the invalid fields, each once.
+    """
+    try:
+        return model.model_validate(body)
+    except ValidationError as error:
+        raise InvalidJobError(invalid_fields(invalid_body(error, body), model)) from error
 
 
 def field_error(found: Mapping[str, Any], body: Any, model: Any = None) -> FieldError:

@@ -5,11 +5,10 @@ from typing import Any, TypeVar
 
 from fastapi import Request, Response
 from fastapi.exceptions import RequestValidationError
-from pydantic import ValidationError
 
 from app.api.http.access import caller_of
 from app.api.http.dependencies import services_of
-from app.api.http.problems import body_errors, invalid_fields
+from app.api.http.problems import invalid_fields, validated
 from app.api.http.strict_json import StrictRoute
 from app.db.row_level_security import act_for
 from app.domain.errors import InvalidJobError
@@ -54,7 +53,7 @@ async def job_of(deps: SubmissionDependencies, tenant: str, model: type[J], body
         InvalidJobError: If its form is wrong; with what is wrong with its names besides.
     """
     try:
-        return await on_a_thread(tenant, lambda: model.model_validate(body))
-    except ValidationError as error:
-        wrong = body_errors(error, body, model)
-        raise InvalidJobError(await with_wrong_names(deps, tenant, model, body, wrong)) from error
+        return await on_a_thread(tenant, lambda: validated(model, body))
+    except InvalidJobError as error:
+        found = await with_wrong_names(deps, tenant, model, body, error.errors)
+        raise InvalidJobError(found) from error
