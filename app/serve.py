@@ -1,6 +1,8 @@
 """Serves the API: ``python -m app.serve`` takes uvicorn's own options.
 
 What differs is how long uvicorn waits for a request's head, and how much of one it keeps: by itself it has no bound for either.
+Also, the rest of a body that was answered early is read and dropped before the connection is closed: closed with bytes
+unread, it is reset, and a client that first sends all of its body never sees the answer.
 """
 
 import asyncio
@@ -21,14 +23,44 @@ HEAD_SECONDS = 10.0
 HEAD_BYTES = 64 * 1024
 """Most of an unfinished head that is kept; what a whole one may have is decided in ``app.api.http.limits``."""
 
+REST_SECONDS, REST_BYTES = 60.0, 256 * 1024 * 1024
+"""So long, and so much, the rest of a body is read whose request is answered already."""
+
+
+class _ClosedAfterBody:
+    """What an answer is written to: closing it after the answer waits until the rest of the body was read.
+
+    Args:
+        protocol: Whose transport it is.
+    """
+
+    def __init__(self, protocol: "BoundedHttp") -> None:
+        self._protocol = protocol
+        self.write = protocol.transport.write
+        self.is_closing = protocol.transport.is_closing
+
+    def close(self) -> None:
+        """Closes the transport, at once or after the body."""
+        if self._protocol.awaits_rest():
+            self._protocol.closes_after_body = True
+        else:
+            self._protocol.transport.close()
+
 
 class BoundedHttp(HttpToolsProtocol):
-    """HTTP/1.1 whose heads have to come soon and to end somewhere."""
+    """HTTP/1.1 whose heads have to come soon and to end somewhere, and so has what is left of a body after its answer.
+
+    Attributes:
+        closes_after_body: Whether no further request is taken: the answer said so.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._in_head = True
         self._head_bytes = 0
+        self._in_body = False
+        self._rest_bytes = 0
+        self.closes_after_body = False
         self._timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in uvicorn
@@ -44,6 +76,11 @@ class BoundedHttp(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Counts what comes of a head until it is whole."""
         was_in_head = self._in_head
+        if self.awaits_rest():
+            self._rest_bytes += len(data)
+            if self._rest_bytes > REST_BYTES:
+                self.transport.close()
+                return
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
             # Of what a head begins in, the most may be the body before it.
@@ -61,15 +98,32 @@ class BoundedHttp(HttpToolsProtocol):
     def on_headers_complete(self) -> None:
         """Waits no longer: a body has limits of its own, where it is read."""
         self._in_head = False
-        self._head_bytes = 0
+        self._head_bytes = self._rest_bytes = 0
+        self._in_body = True
         self._stop_waiting()
         super().on_headers_complete()
+        if self.cycle is not None:
+            self.cycle.transport = _ClosedAfterBody(self)  # type: ignore[assignment]  # it has what a cycle calls
+
+    def on_message_complete(self) -> None:
+        """Closes the connection, or waits for the next head, if the request was answered before."""
+        rest_ended = self.awaits_rest()
+        self._in_body = False
+        super().on_message_complete()
+        if self.closes_after_body:
+            self.transport.close()
+        elif rest_ended:
+            self._wait()
 
     def on_response_complete(self) -> None:
-        """Waits for the next head, also past the rest of a body that nobody reads any more."""
+        """Waits for the next head, or first for the rest of a body that nobody reads any more."""
         super().on_response_complete()
         if self._is_idle():
             self._wait()
+
+    def awaits_rest(self) -> bool:
+        """Whether a request is answered whose body has not ended."""
+        return self._in_body and self._is_idle()
 
     def _is_idle(self) -> bool:
         cycle: RequestResponseCycle | None = self.cycle  # none before the first request
@@ -77,7 +131,8 @@ class BoundedHttp(HttpToolsProtocol):
 
     def _wait(self) -> None:
         self._stop_waiting()
-        self._timer = self.loop.call_later(HEAD_SECONDS, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
+        seconds = REST_SECONDS if self._in_body else HEAD_SECONDS
+        self._timer = self.loop.call_later(seconds, self._refuse, HTTPStatus.REQUEST_TIMEOUT)
 
     def _stop_waiting(self) -> None:
         if self._timer is not None:

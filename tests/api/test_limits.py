@@ -2,12 +2,21 @@
 
 import asyncio
 import contextlib
+import io
+import json
+import shutil
+import subprocess
 import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
 from urllib.parse import urlsplit
 
+import aiohttp
 import httpx2
 import psutil  # type: ignore[import-untyped] # it comes without types
 import pytest
+import requests
 
 from app.api.http.limits import HEADER_BYTES, MOST_HEADERS, URL_BYTES
 from app.serve import HEAD_BYTES
@@ -75,6 +84,77 @@ class TestBodies:
             refused = sent(running_api, path, media_type, MOST_BYTES + 1, chunked=chunked)
             assert (refused.status_code, refused.json()["code"]) == (413, "body_too_large")
         assert resident(running_api) - before < 50 * MEBIBYTE
+
+
+def by_requests(url: str, body: bytes) -> list[str]:
+    with requests.Session() as session:
+        session.trust_env = False
+        return [session.post(url, body, headers={"content-type": JSON}, timeout=60).text for _ in range(2)]
+
+
+def by_httpx(url: str, body: bytes) -> list[str]:
+    with httpx2.Client(timeout=60, trust_env=False) as client:
+        return [client.post(url, content=body, headers={"content-type": JSON}).text for _ in range(2)]
+
+
+def by_aiohttp(url: str, body: bytes) -> list[str]:
+    async def answers() -> list[str]:
+        async with aiohttp.ClientSession(headers={"content-type": JSON}) as session:
+            found = []
+            for _ in range(2):
+                async with session.post(url, data=io.BytesIO(body)) as answer:
+                    found.append(await answer.text())
+            return found
+
+    return asyncio.run(answers())
+
+
+def by_urllib(url: str, body: bytes) -> list[str]:
+    """Asks to close the connection, and sends all before it reads."""
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        opener.open(urllib.request.Request(url, body, {"content-type": JSON}), timeout=60)
+    with refused.value as answer:
+        return [answer.read().decode()]
+
+
+def by_curl(url: str, body: bytes) -> list[str]:
+    sent = ["--data-binary", "@-", "-H", f"content-type: {JSON}", url]
+    return [
+        subprocess.run(
+            ["curl", "-sS", "--noproxy", "*", *way, *sent], input=body, stdout=subprocess.PIPE, check=True
+        ).stdout.decode()
+        for way in ([], ["-H", "Expect:"], ["-H", "Connection: close"])
+    ]
+
+
+def by_node(url: str, body: bytes) -> list[str]:
+    fetch = (
+        "const body = require('fs').readFileSync(0), headers = {'content-type': 'application/json'};"
+        "(async () => { const found = []; for (const _ of [1, 2])"
+        " found.push(await (await fetch(process.argv[1], {method: 'POST', headers, body})).text());"
+        " console.log(JSON.stringify(found)) })()"
+    )
+    told = subprocess.run(["node", "-e", fetch, url], input=body, stdout=subprocess.PIPE, check=True)
+    found: list[str] = json.loads(told.stdout)
+    return found
+
+
+CLIENTS = [by_requests, by_httpx, by_aiohttp, by_urllib, by_curl, by_node]
+
+
+class TestClients:
+    @pytest.mark.parametrize("megabytes", [11, 100])
+    @pytest.mark.parametrize("client", CLIENTS)
+    def test_each_reads_why_its_body_is_refused(
+        self, running_api: Service, client: Callable[[str, bytes], list[str]], megabytes: int
+    ) -> None:
+        program = client.__name__.removeprefix("by_")
+        if program in {"curl", "node"} and shutil.which(program) is None:
+            pytest.skip(f"needs {program}")
+        body = b"x" * (megabytes * 1_000_000)
+        for answer in client(f"{running_api.url}/v1/jobs", body):
+            assert json.loads(answer)["code"] == "body_too_large"
 
 
 class TestHeads:

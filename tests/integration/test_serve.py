@@ -1,6 +1,7 @@
 """Connections on which no head comes, or whose reader takes nothing."""
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -31,6 +32,7 @@ async def slow_application(scope: Scope, receive: Receive, send: Send) -> None:
 @pytest.fixture
 async def port(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[int]:
     monkeypatch.setattr(serve, "HEAD_SECONDS", 0.3)
+    monkeypatch.setattr(serve, "REST_SECONDS", 0.6)
     async with serving(slow_application) as free:
         yield free
 
@@ -83,6 +85,38 @@ class TestBoundedHttp:
     async def test_the_rest_of_a_body_that_nobody_reads_is_not_waited_for_longer(self, port: int) -> None:
         unread = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\nx"
         assert (await told(port, unread)).startswith(b"HTTP/1.1 200 ")
+
+    async def test_the_rest_of_a_body_is_read_before_a_connection_closes(self) -> None:
+        """Closed with bytes unread it would be reset, and the answer lost to who sends all before reading."""
+        head = b"POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-length: 20000000\r\n\r\n"
+        async with serving(PlainTextResponse("no")) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(head)
+            async with asyncio.timeout(30):
+                assert (await reader.readline()).startswith(b"HTTP/1.1 200 ")
+                for _ in range(20):
+                    writer.write(b"x" * 1_000_000)
+                    await writer.drain()
+                assert (await reader.read()).endswith(b"no")
+            writer.close()
+
+    async def test_after_the_rest_of_a_body_the_next_request_is_answered(self, port: int) -> None:
+        unread = b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n"
+        assert (await told(port, unread, b"x" * 1000 + WHOLE)).count(b"HTTP/1.1 200 ") == 2
+
+    async def test_no_more_of_a_body_is_read_than_a_bound(
+        self, port: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(serve, "REST_BYTES", 1000)
+        monkeypatch.setattr(serve, "REST_SECONDS", 60)
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"POST / HTTP/1.1\r\nhost: x\r\ncontent-length: 5000\r\n\r\n")
+        async with asyncio.timeout(30):
+            await reader.readuntil(b"\r\n\r\n/")
+            writer.write(b"x" * 1001)
+            with contextlib.suppress(ConnectionResetError):
+                assert await reader.read() == b""
+        writer.close()
 
     async def test_a_head_without_an_end_is_a_431(self, port: int) -> None:
         endless = b"GET / HTTP/1.1\r\nx: " + b"y" * serve.HEAD_BYTES
