@@ -36,6 +36,7 @@ from app.api.http.traced import Traced
 from app.api.jobs import catalog, events, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
+from app.api.labels import flags
 from app.api.labels import routes as annotations
 from app.api.providers import model_routes
 from app.api.providers import routes as connections
@@ -115,6 +116,7 @@ RESOURCES = (
     question_sets.router,
     persona_sets.router,
     annotations.router,
+    flags.router,
     webhooks.router,
     api_keys.router,
     connections.router,

@@ -18,6 +18,9 @@ from persona_assay.types import (
     ConnectionList,
     DetectIn,
     Environments,
+    Flag,
+    FlagIn,
+    FlagList,
     Gate,
     HumanStudy,
     JobCalibration,
@@ -267,6 +270,7 @@ def responses(
     suspicious: bool = False,
     people_against_judges: bool = False,
     min_gap: float | None = None,
+    flagged: bool = False,
     arm: Literal["persona", "control"] = "persona",
     q: str | None = None,
     sort: Literal["score", "-score", "gap", "-gap", "length", "-length"] | None = None,
@@ -285,6 +289,7 @@ def responses(
         suspicious: Only those with an uncertain verdict (possible prompt injection).
         people_against_judges: Only those that people scored at least ``min_gap`` points above or below the judges.
         min_gap: For ``people_against_judges``; default: 2.
+        flagged: Only those with a flag, or with one on a sentence.
         arm: ``control`` for those without a persona.
         q: Only those whose text contains this.
         sort: The order; with ``-`` from the greatest to the least.
@@ -296,6 +301,7 @@ def responses(
         "judges_disagree": judges_disagree,
         "suspicious": suspicious,
         "people_against_judges": people_against_judges,
+        "flagged": flagged,
     }
     query = given(model=model, persona=persona, task=task, min_gap=min_gap, q=q, sort=sort)
     query |= given(after=after, limit=limit)
@@ -525,6 +531,25 @@ def annotations_csv(*, job: str | None = None, annotator: str | None = None) -> 
     """All annotations as CSV, in the form that `keep_annotation_file` takes."""
     query = given(job=job, annotator=annotator, format="csv")
     return Call("GET", "/v1/annotations", read_bytes, query=query)
+
+
+def set_flag(flag: FlagIn) -> Call[Flag]:
+    """Flags a sentence or a response, for example because the judge is wrong; flags count in no metric.
+
+    Args:
+        flag: ``{annotator, response, unit, score, note}``; without ``unit`` the whole response. It replaces the annotator's earlier one.
+    """
+    return Call("POST", "/v1/flags", read_json, body=flag)
+
+
+def flags(*, job: str | None = None, limit: int = 50, after: str | None = None) -> Call[FlagList]:
+    """A page of flags, newest first."""
+    return Call("GET", "/v1/flags", read_json, query=given(job=job, limit=limit, after=after))
+
+
+def remove_flag(flag_id: str) -> Call[Flag]:
+    """Removes a flag and returns it."""
+    return Call("DELETE", "/v1/flags/{flag_id}", read_json, {"flag_id": flag_id})
 
 
 def draw_labelling_round(wanted: LabellingRoundIn) -> Call[LabellingRound]:

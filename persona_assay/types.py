@@ -1540,6 +1540,48 @@ FinishReason: TypeAlias = Literal["stop", "length", "content_filter", "refusal",
 """Why a model stopped, in one vocabulary for all providers."""
 
 
+class Flag(TypedDict):
+    """A flag on a sentence or a whole response. Flags count in no metric, agreement or calibration."""
+
+    id: str
+    object: Literal["flag"]
+    job: str
+    annotator: str
+    response: str
+    unit: int | None
+    """`null`: the whole response."""
+    dimension: str | None
+    score: int | Literal["not_applicable"] | None
+    """The score that the judges should have given."""
+    note: str | None
+    created_at: str
+    updated_at: str
+
+
+class FlagIn(TypedDict):
+    """A flag on a sentence or a whole response."""
+
+    annotator: str
+    """Who flags it; the same name is the same person."""
+    response: str
+    """A response's id."""
+    unit: NotRequired[int | None]
+    """A sentence's `index`; omitted for the whole response."""
+    dimension: NotRequired[str | None]
+    """Dimension of `score`; may be omitted if there is only one."""
+    score: NotRequired[int | Literal["not_applicable"] | None]
+    """The score that the judges should have given."""
+    note: NotRequired[str | None]
+
+
+class FlagList(TypedDict):
+    """A page of flags, newest first."""
+
+    data: list[Flag]
+    has_more: bool
+    next_cursor: str | None
+
+
 class GateCheck(TypedDict):
     """One value checked against one threshold."""
 

@@ -21,6 +21,7 @@ from app.api.http.problems import Problem
 from app.api.jobs import catalog, events, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
+from app.api.labels import flags
 from app.api.labels import routes as annotations
 from app.api.providers import model_routes
 from app.api.providers import routes as connections
@@ -40,6 +41,7 @@ ROUTES = [
         question_sets,
         persona_sets,
         annotations,
+        flags,
         webhooks,
         api_keys,
         connections,

@@ -48,6 +48,8 @@ VALUES: dict[str, Any] = {
     "questions": {},
     "count": 1,
     "annotations": [],
+    "flag": {},
+    "flagged": True,
     "wanted": {},
     "change": {},
     "changes": {"iterations": 2},

@@ -1,26 +1,40 @@
 """`/jobs/{id}/responses`: what the models wrote, every sentence marked by what judges said of it."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from http import HTTPStatus
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi.responses import RedirectResponse
 
+from app.api.console.forms import typed_by
+from app.api.console.job_form import Typed, number_of
 from app.api.http.access import needs
 from app.api.http.dependencies import (
     JobId,
     ResponsePlace,
+    Services,
     ServicesDep,
     TenantDep,
     job_id_of,
     no_unknown_parameters,
 )
 from app.api.http.pages import page
+from app.api.http.problems import validated
 from app.api.jobs.response_lists import SearchedText, read_list, source_of
+from app.api.labels.flags import FlagId
+from app.db.jobs.jobs import JobRow
+from app.db.results.response_pages import Position
 from app.db.results.sorted_responses import Sort
+from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.contract import DimensionInWords
+from app.domain.jobs.plan import GymCell
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.keys.api_key import Scope
+from app.domain.labels.annotation import Answer
+from app.domain.labels.flags import FlagIn
+from app.domain.personagym.task import GRADE_SCALE
 from app.reports.views.cards import DOUBTS, make_card
 from app.reports.views.in_words import InWords
 from app.reports.views.level_bounds import LevelBounds
@@ -28,6 +42,8 @@ from app.services.identifiers import response_id
 from app.services.job_context import JobContext
 from app.services.jobs.view import find_job, show_job
 from app.services.labels.annotations import people_scores_of
+from app.services.labels.check import dimensions_of
+from app.services.labels.flags import flags_of, keep_flag, remove_flag
 from app.services.results.judge_calls import read_judge_calls
 from app.services.results.responses import APART, LOOKED_AT, TEXTS_LOOKED_AT, ResponseFilter
 from app.services.results.side_by_side import Source, neighbours, read_side_by_side
@@ -67,6 +83,7 @@ async def browse(
     judges_disagree: bool = False,
     suspicious: bool = False,
     people_against_judges: bool = False,
+    flagged: bool = False,
     min_gap: Annotated[float, Query(gt=0, le=10_000)] = APART,
     q: SearchedText = None,
     sort: Sort | Literal[""] = "",
@@ -85,6 +102,7 @@ async def browse(
         suspicious,
         min_gap if people_against_judges else None,
         text=q or None,
+        flagged=flagged,
     )
     found, following = await read_list(
         services,
@@ -97,11 +115,13 @@ async def browse(
         most_verdicts=VERDICTS_A_PAGE,
     )
     query = {"q": q, "model": model, "persona": persona, "task": task, "sort": sort}
-    marks = ("out_of_character", "judges_disagree", "suspicious")
+    marks = ("out_of_character", "judges_disagree", "suspicious", "flagged")
     query |= {name: "true" for name in marks if getattr(wanted, name)}
     if people_against_judges:
         query |= {"people_against_judges": "true", "min_gap": f"{min_gap:g}"}
-    people = await people_scores_of(services.engine, tenant, job_id, [each.id for each in found])
+    ids = [each.id for each in found]
+    people = await people_scores_of(services.engine, tenant, job_id, ids)
+    flags = await flags_of(services.engine, tenant, job_id, ids)
     # Sentences by the thousand take CPU; other requests go on meanwhile.
     return await asyncio.to_thread(
         _page,
@@ -112,6 +132,7 @@ async def browse(
         by_sentence=any(cell.dimensions for cell in context.cells),
         judges=len(context.spec.judges),
         people=people,
+        flags=flags,
         wanted=wanted,
         query={name: value for name, value in query.items() if value},
         following=following and {"after": following, "back": [*back, after or ""][-PAGES_BACK:]},
@@ -131,13 +152,74 @@ async def judging(
     unit: Annotated[int | None, Query(ge=0, le=32_767)] = None,
 ) -> Response:
     """What judges were asked about a sentence, or without one about the whole response, and what they replied."""
+    return await _asked(services, named, unit, Typed({}))
+
+
+@router.post("/jobs/{job_id}/responses/{response_id}/flag")
+@needs(Scope.SUBMIT)
+async def flag(
+    named: ResponsePlace, response_id: str, request: Request, services: ServicesDep, tenant: TenantDep
+) -> Response:
+    """Flags the sentence or response, and shows the flag; or what is wrong with what was typed."""
+    typed = await typed_by(request)
+    unit = number_of(typed.text("unit"), int) if typed.text("unit") else None
+    dimension, _, score = typed.text("score").rpartition(" ")
+    body = {
+        "annotator": typed.text("annotator"),
+        "response": response_id,
+        "unit": unit,
+        "dimension": dimension or None,
+        "score": number_of(score, int) if score and score != Answer.NOT_APPLICABLE else score or None,
+        "note": typed.text("note") or None,
+    }
+    try:
+        await keep_flag(services.engine, services.contexts, tenant, validated(FlagIn, body))
+    except InvalidJobError as error:
+        wrong = error.errors
+    else:
+        at = "" if unit is None else f"?unit={unit}"
+        return RedirectResponse(f"{request.url.path.removesuffix('/flag')}/judging{at}", HTTPStatus.SEE_OTHER)
+    shown = unit if isinstance(unit, int) and unit >= 0 else None
+    return await _asked(services, named, shown, typed, HTTPStatus.UNPROCESSABLE_ENTITY, wrong)
+
+
+@router.post("/jobs/{job_id}/responses/{response_id}/flags/{flag_id}/remove")
+@needs(Scope.SUBMIT)
+async def remove(
+    named: ResponsePlace, response_id: str, flag_id: FlagId, services: ServicesDep, tenant: TenantDep
+) -> Response:
+    """Removes a flag, and shows the sentence that it was on."""
+    removed = await remove_flag(services.engine, tenant, flag_id)
+    at = "" if removed.unit is None else f"?unit={removed.unit}"
+    path = f"/jobs/{named[0].id}/responses/{response_id}/judging{at}"
+    return RedirectResponse(path, HTTPStatus.SEE_OTHER)
+
+
+async def _asked(
+    services: Services,
+    named: tuple[JobRow, JobContext, Position],
+    unit: int | None,
+    typed: Typed,
+    status: HTTPStatus = HTTPStatus.OK,
+    errors: Sequence[FieldError] = (),
+) -> Response:
     job, context, place = named
+    found = await read_judge_calls(services.engine, job, context, place, unit)
+    of_response = (await flags_of(services.engine, job.tenant, job.id, [found.response]))[0]
+    cell = context.cell(place[0])
+    scales = [(each.id, each.scale) for each in cell.dimensions if each.id in dimensions_of(cell, place[2])]
     return page(
         "judging.html.j2",
+        status,
         job=show_job(job).model_dump(mode="json"),
-        found=await read_judge_calls(services.engine, job, context, place, unit),
+        found=found,
         words=InWords((), map(DimensionInWords.of, context.dimensions)),
         doubts=DOUBTS,
+        flags=[flag for flag in of_response if flag.unit == unit],
+        scales=[("", GRADE_SCALE)] if isinstance(cell, GymCell) and unit is None else scales,
+        control=cell.control,
+        typed=typed,
+        errors=errors,
     )
 
 

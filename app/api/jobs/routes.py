@@ -427,6 +427,7 @@ async def responses(
     min_gap: Annotated[
         float | None, Query(gt=0, le=10_000, description=f"Of `people_against_judges`; {APART} unless given.")
     ] = None,
+    flagged: Annotated[bool, Query(description="Only those with a flag, or with one on a sentence.")] = False,
     arm: Annotated[
         Arm, Query(description="`control` for those without a persona, of a job with `control`.")
     ] = "persona",
@@ -444,7 +445,7 @@ async def responses(
 ) -> Response:
     """Responses with their sentences, verdicts and the judges' replies. A page that would be too large ends early.
 
-    With `out_of_character`, `judges_disagree`, `suspicious` or `people_against_judges`, a page searches 2,000 responses, so
+    With `out_of_character`, `judges_disagree`, `suspicious`, `people_against_judges` or `flagged`, a page searches 2,000 responses, so
     it can be short or empty although more follow; `has_more` tells.
     """
     job = await find_job(services.engine, tenant, job_id)
@@ -453,7 +454,7 @@ async def responses(
         raise wrong_field("/min_gap", "is for people_against_judges=true")
     gap = (min_gap or APART) if people_against_judges else None
     wanted = ResponseFilter(
-        model, persona, task, out_of_character, judges_disagree, suspicious, gap, arm, q or None
+        model, persona, task, out_of_character, judges_disagree, suspicious, gap, arm, q or None, flagged
     )
     page, cursor = await read_list(services, job, context, wanted, sort, after=after, limit=limit)
     shown = ResponseList(data=page, has_more=cursor is not None, next_cursor=cursor)

@@ -52,6 +52,41 @@ class AnnotationRow(Base):
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+class FlagRow(Base):
+    """One annotator's flag on a sentence or response; see :mod:`app.domain.labels.flags`."""
+
+    __tablename__ = "flags"
+    __table_args__ = (
+        CheckConstraint("score IS NULL OR NOT not_applicable", name="score"),
+        Index(
+            "ix_flags_subject",
+            *("job_id", "cell", "run", "item", "unit", "annotator"),
+            unique=True,
+            postgresql_nulls_not_distinct=True,
+        ),
+        Index("ix_flags_newest", "tenant", "created_at", "id"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    tenant: Mapped[str]
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
+    annotator: Mapped[str]
+    cell: Mapped[int]
+    """Ordinal among the job's cells."""
+    run: Mapped[int] = mapped_column(SmallInteger)
+    item: Mapped[int] = mapped_column(SmallInteger)
+    unit: Mapped[int | None] = mapped_column(SmallInteger)
+    """Null where it is about the whole response."""
+    dimension: Mapped[str | None]
+    score: Mapped[int | None] = mapped_column(SmallInteger)
+    """What the sentence should have got."""
+    not_applicable: Mapped[bool]
+    """Whether it should have got no score: the judges' filtering option."""
+    note: Mapped[str | None]
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+    updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
 class LabellingRound(Base):
     """A sample of a job's sentences, responses or pairs of sentences that people are shown."""
 

@@ -99,6 +99,7 @@ class Wanted:
             of the judges'; ``None`` for all.
         dimensions: For each (cell, trait) its dimension; empty unless there is a ``people_gap``.
         text: Only responses whose text contains this, in small letters or capitals; ``None`` for all.
+        flagged: Only responses with a flag, or with one on a sentence.
     """
 
     cells: Sequence[int]
@@ -110,6 +111,7 @@ class Wanted:
     people_gap: float | None = None
     dimensions: Mapping[tuple[int, int], str] = field(default_factory=dict)
     text: str | None = None
+    flagged: bool = False
 
 
 LEVELS = (
@@ -158,6 +160,11 @@ _AGAINST_PEOPLE = (
 """The places of those responses, found once for a page: there are as many as people have annotated, at most."""
 
 
+_FLAGGED = (
+    "EXISTS (SELECT FROM flags f WHERE f.job_id = :job AND f.tenant = :tenant AND f.cell = r.ordinal AND f.run = r.run"
+    " AND f.item = r.item OFFSET 0)"
+)
+
 HAS_TEXT = "strpos(lower(r.text), lower(:text)) > 0"
 
 _IN_CELLS = "FROM responses r JOIN cells c ON c.id = r.cell_id"
@@ -172,6 +179,7 @@ def _judged(wanted: Wanted) -> list[str]:
         (wanted.suspicious, _SUSPICIOUS),
         (wanted.people_gap is not None, "(r.ordinal, r.run, r.item) IN (SELECT * FROM against_people)"),
         (wanted.text is not None, HAS_TEXT),
+        (wanted.flagged, _FLAGGED),
     )
     return [condition for is_asked, condition in asked if is_asked]
 

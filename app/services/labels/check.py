@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Mapping
+from typing import Literal
 
 from app.db.labels.annotations import KnownResponse
 from app.domain.errors import FieldError
@@ -71,17 +72,38 @@ def checked(draft: AnnotationDraft, context: JobContext, known: Known) -> Annota
         AnnotationError: If something does not fit.
     """
     at = draft.pointer
-    if ANNOTATOR.fullmatch(draft.annotator) is None:
-        raise AnnotationError(
-            f"{at}/annotator",
-            "must begin with a letter or digit; after that, spaces and _ . @ ' - are allowed too",
-        )
+    _check_annotator(draft)
     place = place_of(draft.response, draft.unit)
     cell = _cell(place, context, known, at, "")
     if draft.other_response is None:
         return _scored(draft, place, cell)
     other = place_of(draft.other_response, draft.other_unit)
     return _paired(draft, place, other, cell, _cell(other, context, known, at, "other_")).ordered()
+
+
+def flagged(
+    draft: AnnotationDraft, context: JobContext, known: Known
+) -> tuple[str | None, int | Literal["not_applicable"] | None]:
+    """The dimension and the score of a flag, if all of it fits the job; as :func:`checked`, but it need not have a score.
+
+    Raises:
+        AnnotationError: If something does not fit.
+    """
+    _check_annotator(draft)
+    place = place_of(draft.response, draft.unit)
+    cell = _cell(place, context, known, draft.pointer, "")
+    if draft.score is not None:
+        said = _scored(draft, place, cell)
+        return said.dimension, "not_applicable" if said.answer is Answer.NOT_APPLICABLE else said.score
+    return None if draft.dimension is None else _dimension(draft, cell, place), None
+
+
+def _check_annotator(draft: AnnotationDraft) -> None:
+    if ANNOTATOR.fullmatch(draft.annotator) is None:
+        raise AnnotationError(
+            f"{draft.pointer}/annotator",
+            "must begin with a letter or digit; after that, spaces and _ . @ ' - are allowed too",
+        )
 
 
 def _cell(place: Place, context: JobContext, known: Known, at: str, prefix: str) -> Cell:

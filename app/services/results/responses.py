@@ -101,6 +101,7 @@ class ResponseFilter:
             judges'; ``None`` for all.
         arm: Whether those of the personas or those of the control arm.
         text: Only those whose text contains this, in small letters or capitals.
+        flagged: Only those with a flag, or with one on a sentence.
     """
 
     model: str | None = None
@@ -112,11 +113,13 @@ class ResponseFilter:
     people_gap: float | None = None
     arm: Arm = "persona"
     text: str | None = None
+    flagged: bool = False
 
     @property
     def by_judgement(self) -> bool:
-        """Whether what judges said decides, so that most of what is looked at may not be shown."""
-        return self.out_of_character or self.judges_disagree or self.suspicious or self.people_gap is not None
+        """Whether what judges or people said decides, so that most of what is looked at may not be shown."""
+        marks = (self.out_of_character, self.judges_disagree, self.suspicious, self.flagged)
+        return any(marks) or self.people_gap is not None
 
     @property
     def looked_at(self) -> int | None:
@@ -246,6 +249,7 @@ def _wanted(context: JobContext, wanted: ResponseFilter, *, with_levels: bool) -
         if wanted.people_gap is not None
         else {},
         text=wanted.text,
+        flagged=wanted.flagged,
     )
 
 
