@@ -29,6 +29,7 @@ NAVIGATION = {
         "how-to/budgets",
         "how-to/batches",
         "how-to/labelling",
+        "how-to/exports",
         "how-to/continuous-integration",
         "how-to/python",
         "how-to/webhooks",

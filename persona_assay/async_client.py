@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import httpx2
 
@@ -22,7 +22,7 @@ from persona_assay.exchange import (
 )
 from persona_assay.methods import described
 from persona_assay.notebook import progress_shown
-from persona_assay.operations import ReportFormat, ReportLevel
+from persona_assay.operations import ExportFormat, ReportFormat, ReportLevel
 from persona_assay.types import JobDetail
 
 P = ParamSpec("P")
@@ -50,6 +50,17 @@ def _listing(
             call = call.after(page["next_cursor"])
 
     return described(method, build)
+
+
+def _streamed(
+    build: Callable[P, Call[bytes]],
+) -> Callable[Concatenate["AsyncAssayClient", P], AsyncIterator[bytes]]:
+    async def method(self: "AsyncAssayClient", /, *args: P.args, **kwargs: P.kwargs) -> AsyncIterator[bytes]:
+        async with self._stream(build(*args, **kwargs)) as response:
+            async for piece in response.aiter_bytes():
+                yield piece
+
+    return described(method, build, AsyncIterator[bytes])
 
 
 class AsyncAssayClient:
@@ -229,14 +240,23 @@ class AsyncAssayClient:
         level: ReportLevel = "verdicts",
     ) -> int:
         """Saves a job's results as a file that appears only once it is whole; see `AssayClient.save_report`."""
-        draft = Draft(Path(path))
-        await asyncio.to_thread(draft.open)
-        try:
-            async for piece in self.report(job_id, format=format, level=level):
-                await asyncio.to_thread(draft.write, piece)
-            return await asyncio.to_thread(draft.keep)
-        finally:
-            await asyncio.to_thread(draft.discard)
+        return await _saved(self.report(job_id, format=format, level=level), path)
+
+    export = _streamed(operations.export)
+
+    async def save_export(
+        self,
+        job_id: str,
+        path: str | Path,
+        format: ExportFormat,  # noqa: A002 - the contract's name
+        *,
+        unit: Literal["response", "sentence"] | None = None,
+        minimum_margin: float | None = None,
+        judge: str | None = None,
+    ) -> int:
+        """Saves an export as a file that appears only once it is whole; see `AssayClient.save_export`."""
+        pieces = self.export(job_id, format, unit=unit, minimum_margin=minimum_margin, judge=judge)
+        return await _saved(pieces, path)
 
     async def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:
         """Makes a call of `persona_assay.operations`; see `AssayClient.send`."""
@@ -288,3 +308,15 @@ class AsyncAssayClient:
             raise
         except httpx2.TransportError:
             return
+
+
+async def _saved(pieces: AsyncIterator[bytes], path: str | Path) -> int:
+    """The length of a file that appears only once it is whole."""
+    draft = Draft(Path(path))
+    await asyncio.to_thread(draft.open)
+    try:
+        async for piece in pieces:
+            await asyncio.to_thread(draft.write, piece)
+        return await asyncio.to_thread(draft.keep)
+    finally:
+        await asyncio.to_thread(draft.discard)

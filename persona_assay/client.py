@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Concatenate, ParamSpec, Self, TypeVar
+from typing import Concatenate, Literal, ParamSpec, Self, TypeVar
 
 import httpx2
 
@@ -22,7 +22,7 @@ from persona_assay.exchange import (
 )
 from persona_assay.methods import described
 from persona_assay.notebook import progress_shown
-from persona_assay.operations import ReportFormat, ReportLevel
+from persona_assay.operations import ExportFormat, ReportFormat, ReportLevel
 from persona_assay.types import JobDetail
 
 P = ParamSpec("P")
@@ -47,6 +47,16 @@ def _listing(build: Callable[P, Call[Page[T]]]) -> Callable[Concatenate["AssayCl
             call = call.after(page["next_cursor"])
 
     return described(method, build)
+
+
+def _streamed(
+    build: Callable[P, Call[bytes]],
+) -> Callable[Concatenate["AssayClient", P], Iterator[bytes]]:
+    def method(self: "AssayClient", /, *args: P.args, **kwargs: P.kwargs) -> Iterator[bytes]:
+        with self._stream(build(*args, **kwargs)) as response:
+            yield from response.iter_bytes()
+
+    return described(method, build, Iterator[bytes])
 
 
 class AssayClient:
@@ -257,14 +267,30 @@ class AssayClient:
         Raises:
             OSError: It cannot be written.
         """
-        draft = Draft(Path(path))
-        draft.open()
-        try:
-            for piece in self.report(job_id, format=format, level=level):
-                draft.write(piece)
-            return draft.keep()
-        finally:
-            draft.discard()
+        return _saved(self.report(job_id, format=format, level=level), path)
+
+    export = _streamed(operations.export)
+
+    def save_export(
+        self,
+        job_id: str,
+        path: str | Path,
+        format: ExportFormat,  # noqa: A002 - the contract's name
+        *,
+        unit: Literal["response", "sentence"] | None = None,
+        minimum_margin: float | None = None,
+        judge: str | None = None,
+    ) -> int:
+        """Saves an export as a file that appears only once it is whole.
+
+        Returns:
+            Its length in bytes.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        pieces = self.export(job_id, format, unit=unit, minimum_margin=minimum_margin, judge=judge)
+        return _saved(pieces, path)
 
     def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:
         """Makes a call of `persona_assay.operations`.
@@ -323,3 +349,15 @@ class AssayClient:
             raise
         except httpx2.TransportError:
             return
+
+
+def _saved(pieces: Iterator[bytes], path: str | Path) -> int:
+    """The length of a file that appears only once it is whole."""
+    draft = Draft(Path(path))
+    draft.open()
+    try:
+        for piece in pieces:
+            draft.write(piece)
+        return draft.keep()
+    finally:
+        draft.discard()

@@ -53,6 +53,7 @@ from persona_assay.types import (
 )
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
+ExportFormat: TypeAlias = Literal["preferences", "rewards"]
 ReportLevel: TypeAlias = Literal[
     "verdicts",
     "responses",
@@ -350,6 +351,28 @@ def report(
     """
     query = {"format": format} | ({} if level == "verdicts" else {"level": level})
     return Call("GET", f"{JOB}/report", read_bytes, {"job_id": job_id}, query)
+
+
+def export(
+    job_id: str,
+    format: ExportFormat,  # noqa: A002 - the contract's name
+    *,
+    unit: Literal["response", "sentence"] | None = None,
+    minimum_margin: float | None = None,
+    judge: str | None = None,
+) -> Call[bytes]:
+    """A job in another tool's format, streamed.
+
+    Args:
+        job_id: The job.
+        format: ``preferences`` has pairs for DPO, ``rewards`` a reward for each sentence.
+        unit: Whether ``preferences`` are between whole responses or sentences. Default: responses.
+        minimum_margin: Of ``preferences``: the least difference of the scores, as a share of the scale.
+        judge: Of ``preferences`` and ``rewards``: the only judge whose scores count.
+    """
+    names = {"job_id": job_id, "format": format}
+    query = given(unit=unit, minimum_margin=minimum_margin, judge=judge)
+    return Call("GET", f"{JOB}/exports/{{format}}", read_bytes, names, query)
 
 
 def figure(

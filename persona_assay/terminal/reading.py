@@ -2,11 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Literal, get_args
 
 import click
 
-from persona_assay.operations import ReportFormat, ReportLevel
+from persona_assay.operations import ExportFormat, ReportFormat, ReportLevel
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, Json, print_json, told_errors
 
@@ -18,6 +18,9 @@ STANDARD_OUTPUT = "-"
 
 SUFFIXES = {"junit": "xml"}
 """File suffixes that differ from the format's name."""
+
+EXPORT_SUFFIXES = {"preferences": "jsonl", "rewards": "jsonl"}
+"""File suffixes of the exports that are not zip files."""
 
 
 @click.command()
@@ -93,6 +96,50 @@ def save_report(
         raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
 
 
+@click.command()
+@JOB
+@click.option(
+    "--format",
+    "-f",
+    "format_",
+    type=click.Choice(get_args(ExportFormat)),
+    required=True,
+    help="preferences: pairs for DPO; rewards: a reward for each sentence.",
+)
+@click.option("--output", "-o", help="Output file. [JOB-FORMAT.EXTENSION]")
+@click.option("--unit", type=click.Choice(["response", "sentence"]), help="preferences: pairs of what.")
+@click.option(
+    "--minimum-margin", type=float, help="preferences: least difference of the scores, from 0 to 1."
+)
+@click.option("--judge", help="preferences, rewards: the only judge whose scores count.")
+@URL
+@click.option("--json", "as_json", is_flag=True, help="Print the file's path and size as JSON.")
+def export(
+    job_id: str,
+    format_: ExportFormat,
+    output: str | None,
+    unit: Literal["response", "sentence"] | None,
+    minimum_margin: float | None,
+    judge: str | None,
+    url: str,
+    *,
+    as_json: bool,
+) -> None:
+    """Save a job in another tool's format."""
+    path = Path(output or f"{job_id}-{format_}.{EXPORT_SUFFIXES.get(format_, 'zip')}")
+    with told_errors(), client_of(url) as client:
+        try:
+            length = client.save_export(
+                job_id, path, format_, unit=unit, minimum_margin=minimum_margin, judge=judge
+            )
+        except OSError as error:
+            raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
+    if as_json:
+        print_json({"path": str(path.resolve()), "bytes": length})
+    else:
+        click.echo(f"{path} ({length:,} bytes)")
+
+
 def print_results(found: Json) -> None:
     """Print results as tables."""
     from persona_assay.terminal.consoles import out  # noqa: PLC0415
@@ -102,5 +149,5 @@ def print_results(found: Json) -> None:
     console.print(results_view(found, console.width))
 
 
-COMMANDS = (results, report)
+COMMANDS = (results, report, export)
 """In the order of the help."""

@@ -21,10 +21,10 @@ def jsonl_writer(columns: Sequence[Column]) -> LineWriter:
 
 def _values(texts: list[str | None]) -> list[bytes]:
     """Texts as JSON: all at once, with the line breaks between them that none has inside."""
-    return _one_line(to_json(texts, indent=0))[len("[\n") : -len("\n]")].split(b",\n") if texts else []
+    return one_line(to_json(texts, indent=0))[len("[\n") : -len("\n]")].split(b",\n") if texts else []
 
 
-def _one_line(text: bytes) -> bytes:
+def one_line(text: bytes) -> bytes:
     """The text with every character escaped that some reader takes for the end of a line."""
     if not text.isascii():
         for character, escaped in _LINE_BREAKS.items():

@@ -6,35 +6,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from app.reports.exports.columns import Column
-
-
-class _Sink:
-    """A file to Arrow; what was written is taken away by :meth:`drain`, so it never grows."""
-
-    closed = False
-
-    def __init__(self) -> None:
-        self._pending = bytearray()
-        self._written = 0
-
-    def write(self, data: bytes) -> int:
-        self._pending += data
-        self._written += len(data)
-        return len(data)
-
-    def tell(self) -> int:
-        return self._written
-
-    def flush(self) -> None:
-        """Everything is where it shall be already."""
-
-    def close(self) -> None:
-        self.closed = True
-
-    def drain(self) -> bytes:
-        data = bytes(self._pending)
-        self._pending.clear()
-        return data
+from app.reports.exports.sink import Sink
 
 
 class ParquetWriter:
@@ -43,7 +15,7 @@ class ParquetWriter:
     def __init__(self, columns: Sequence[Column]) -> None:
         fields = [pa.field(c.name, str(c.type), metadata={"description": c.meaning}) for c in columns]
         self._schema = pa.schema(fields)
-        self._sink = _Sink()
+        self._sink = Sink()
         self._writer = parquet.ParquetWriter(self._sink, self._schema, compression="zstd")
 
     def begin(self) -> bytes:

@@ -1,0 +1,83 @@
+"""`/v1/jobs/{id}/exports`: a job in other tools' formats."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+from fastapi.responses import StreamingResponse
+
+from app.api.http.access import needs
+from app.api.http.dependencies import (
+    JobId,
+    ServicesDep,
+    TenantDep,
+    no_unknown_parameters,
+    takes_a_stream,
+)
+from app.api.http.openapi import NOT_FOUND, PROBLEMS, Responses
+from app.api.http.strict_json import StrictRoute
+from app.domain.keys.api_key import Scope
+from app.services.jobs.view import find_job
+from app.services.results.exports import (
+    EXPORT_FORMS,
+    ExportFormat,
+    ExportOptions,
+    TextUnit,
+    export_job,
+)
+
+router = APIRouter(
+    prefix="/v1/jobs",
+    tags=["jobs"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+EXPORTS: Responses = {200: {"content": {form.media_type: {} for form in EXPORT_FORMS.values()}}}
+
+
+@router.get(
+    "/{job_id}/exports/{format}",
+    operation_id="exportJob",
+    response_class=StreamingResponse,
+    dependencies=[Depends(takes_a_stream)],
+    responses=EXPORTS | NOT_FOUND,
+    summary="Export a job for another tool",
+)
+@needs(Scope.READ)
+async def export(
+    job_id: JobId,
+    format: ExportFormat,  # noqa: A002 - the contract's name
+    services: ServicesDep,
+    tenant: TenantDep,
+    unit: Annotated[
+        TextUnit | None,
+        Query(description="`preferences`: pairs of whole responses, or of sentences. [response]"),
+    ] = None,
+    minimum_margin: Annotated[
+        float | None,
+        Query(
+            ge=0,
+            le=1,
+            description="`preferences`: the least difference of the scores, as a share of the scale. [0]",
+        ),
+    ] = None,
+    judge: Annotated[
+        str | None,
+        Query(
+            max_length=300,
+            description="`preferences`, `rewards`: the only judge whose scores count. [all; pairs need them to be of one mind]",
+        ),
+    ] = None,
+) -> Response:
+    """Streamed. `preferences` has pairs for DPO as TRL reads them, `rewards` a reward for each sentence and judge; both are JSON Lines.
+
+    Also while the job runs: then of what is there.
+    """
+    job = await find_job(services.engine, tenant, job_id)
+    context = await services.contexts.get(tenant, job_id)
+    options = ExportOptions(unit, minimum_margin, judge)
+    chunks = export_job(services.engine, job, context, format, options)
+    form = EXPORT_FORMS[format]
+    headers = {"Content-Disposition": f'attachment; filename="{job_id}-{format}.{form.extension}"'}
+    return StreamingResponse(chunks, media_type=form.media_type, headers=headers)

@@ -1,0 +1,114 @@
+"""Exports for other tools: a job in their own formats, as a stream."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs.jobs import JobRow
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.jobs.asked import AskedPrompts
+from app.services.job_context import JobContext
+from app.services.results.responses import stream_pages
+
+ExportFormat = Literal["preferences", "rewards"]
+TextUnit = Literal["response", "sentence"]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportForm:
+    """A format of exports.
+
+    Attributes:
+        media_type: Its name in HTTP.
+        extension: What its files' names end with.
+        options: The names of the options that it takes.
+    """
+
+    media_type: str
+    extension: str
+    options: tuple[str, ...] = ()
+
+
+EXPORT_FORMS: Mapping[ExportFormat, ExportForm] = {
+    "preferences": ExportForm("application/jsonl", "jsonl", ("unit", "minimum_margin", "judge")),
+    "rewards": ExportForm("application/jsonl", "jsonl", ("judge",)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ExportOptions:
+    """What of a job an export has; ``None`` where nothing was said.
+
+    Attributes:
+        unit: Whether pairs are of whole texts or of sentences.
+        minimum_margin: By which share of the scale the texts of a pair differ at least.
+        judge: Label of the only judge whose scores count.
+    """
+
+    unit: TextUnit | None = None
+    minimum_margin: float | None = None
+    judge: str | None = None
+
+    def check(self, format_: ExportFormat) -> None:
+        """Refuses options that a format does not take.
+
+        Raises:
+            InvalidJobError: If there is one.
+        """
+        for name in ("unit", "minimum_margin", "judge"):
+            if getattr(self, name) is not None and name not in EXPORT_FORMS[format_].options:
+                takers = [each for each, form in EXPORT_FORMS.items() if name in form.options]
+                raise InvalidJobError([FieldError(f"/query/{name}", f"only for {', '.join(takers)}")])
+
+    def judges(self, context: JobContext) -> Sequence[str]:
+        """Labels of the judges whose scores count.
+
+        Raises:
+            InvalidJobError: If the job has no such judge.
+        """
+        labels = [judge.label for judge in context.spec.judges]
+        if self.judge is None:
+            return labels
+        if self.judge not in labels:
+            why = f"the job has no such judge; its judges: {', '.join(labels)}"
+            raise InvalidJobError([FieldError("/query/judge", why)])
+        return [self.judge]
+
+
+def export_job(
+    engine: AsyncEngine, job: JobRow, context: JobContext, format_: ExportFormat, options: ExportOptions
+) -> AsyncIterator[bytes]:
+    """A job as another tool reads it, chunk by chunk.
+
+    Raises:
+        InvalidJobError: At once, if there is no such export of the job.
+    """
+    options.check(format_)
+    judges = options.judges(context)
+    return _training_lines(engine, job, context, format_, options, judges)
+
+
+async def _training_lines(
+    engine: AsyncEngine,
+    job: JobRow,
+    context: JobContext,
+    format_: ExportFormat,
+    options: ExportOptions,
+    judges: Sequence[str],
+) -> AsyncIterator[bytes]:
+    # Imported when needed, as in reports: pyarrow is behind it.
+    from app.reports.exports.training import Judged, PreferenceLines, RewardLines  # noqa: PLC0415
+
+    marks = {"job": job.id, "simulated": job.simulated}
+    judged = Judged(AskedPrompts(context.spec, context.cells), context.dimensions, judges, marks)
+    lines: PreferenceLines | RewardLines
+    if format_ == "preferences":
+        lines = PreferenceLines(judged, options.unit or "response", options.minimum_margin or 0.0)
+    else:
+        lines = RewardLines(judged)
+    async for page in stream_pages(engine, job, context):
+        yield await asyncio.to_thread(b"".join, lines.add(page))
+    yield b"".join(lines.end())
