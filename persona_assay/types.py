@@ -480,7 +480,7 @@ class GymResponses(TypedDict):
     filtered: NotRequired[int]
     """Refused or stopped by the provider's content filter."""
     no_answer: NotRequired[int]
-    """Only thoughts, or ended early for an unknown reason; not graded."""
+    """Only thoughts, ended early for an unknown reason, or missing among existing answers; not graded."""
 
 
 class TaskScore(TypedDict):
@@ -1985,7 +1985,9 @@ class ResponseIn(TypedDict):
     text: str
     """The response as written. Thoughts in tags at the beginning are separated and not judged."""
     item: NotRequired[str | None]
-    """The item it answers; required if a cell has several."""
+    """The item it answers; required if a cell has several. Atomic tasks only."""
+    question: NotRequired[str | None]
+    """The question it answers, in its own words; required for PersonaGym's tasks, in place of `item`."""
     run: NotRequired[int | None]
     """The repetition; default: in the given order."""
     instruction: NotRequired[int | None]

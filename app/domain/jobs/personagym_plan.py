@@ -7,7 +7,7 @@ from functools import partial
 from app.domain.instruments.persona import Persona
 from app.domain.instruments.prompts import system_prompt
 from app.domain.instruments.segmentation import Unit
-from app.domain.jobs.plan import GymCell
+from app.domain.jobs.plan import GymCell, share_checked
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stage_estimate import (
     CHARACTERS_PER_TOKEN,
@@ -83,6 +83,47 @@ def estimate_gym(spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell]) -> list[
     ]
 
 
+@dataclass(frozen=True, slots=True)
+class BroughtAnswer:
+    """An existing answer that is to be graded.
+
+    Attributes:
+        cell: Ordinal of its cell.
+        run: Its run.
+        item: Its question.
+        characters: Length of its text.
+        sentences: How many of its sentences are judged, if its task has them judged.
+    """
+
+    cell: int
+    run: int
+    item: int
+    characters: int
+    sentences: int
+
+
+def estimate_brought(
+    spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell], answers: Sequence[BroughtAnswer]
+) -> list[StageEstimate]:
+    """Calls and tokens of grading existing answers, and of the exemplars that this takes."""
+    by_ordinal = {cell.ordinal: cell for cell in cells}
+    rubrics = {cell.ordinal: len(_rubric(gym, cell, "")) for cell in cells}
+    found = [] if not answers else _reasoning(spec, gym)
+    for judge in spec.judges:
+        total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
+        for answer in answers:
+            cell, persona = by_ordinal[answer.cell], by_ordinal[answer.cell].persona.description
+            prompt = rubrics[answer.cell] + answer.characters
+            total.judging.add(1, prompt, GRADE_TOKENS, verdicts=1)
+            if cell.dimensions and answer.sentences:
+                place = answer.cell, answer.run, answer.item
+                checked = share_checked(spec, *place, answer.sentences)
+                alone, together = _alone(gym, persona), partial(_together, spec, gym, persona)
+                total.add(1, answer.sentences, alone, together, checked)
+        found += total.estimates()
+    return found
+
+
 def _reasoning(spec: JobSpec, gym: GymSpec) -> list[StageEstimate]:
     environments, questions, exemplars = (
         StageSum(stage, gym.reasoner) for stage in (Stage.ENVIRONMENTS, Stage.QUESTIONS, Stage.EXEMPLARS)
@@ -119,21 +160,28 @@ def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCe
     total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
     for cell in cells:
         answers, persona = len(spec.models) * cell.runs * cell.questions, cell.persona.description
-        rubric = rubric_prompt(
-            gym.prompts,
-            cell.task.task,
-            persona=persona,
-            question=_QUESTION,
-            exemplars=_EXEMPLARS,
-            response=_ANSWER,
-        )
-        total.judging.add(answers, len(rubric), GRADE_TOKENS, verdicts=answers)
+        total.judging.add(answers, len(_rubric(gym, cell, _ANSWER)), GRADE_TOKENS, verdicts=answers)
         if cell.dimensions:
-            alone = sentence_prompt(
-                gym.prompts, gym.dimension, persona=persona, question=_QUESTION, unit_text=EXPECTED_UNIT.text
-            )
-            total.add(answers, cell.task.expected_units, alone, partial(_together, spec, gym, persona))
+            alone, together = _alone(gym, persona), partial(_together, spec, gym, persona)
+            total.add(answers, cell.task.expected_units, alone, together)
     return total.estimates()
+
+
+def _rubric(gym: GymSpec, cell: GymCell, answer: str) -> str:
+    return rubric_prompt(
+        gym.prompts,
+        cell.task.task,
+        persona=cell.persona.description,
+        question=_QUESTION,
+        exemplars=_EXEMPLARS,
+        response=answer,
+    )
+
+
+def _alone(gym: GymSpec, persona: str) -> str:
+    return sentence_prompt(
+        gym.prompts, gym.dimension, persona=persona, question=_QUESTION, unit_text=EXPECTED_UNIT.text
+    )
 
 
 def _together(spec: JobSpec, gym: GymSpec, persona: str, units: Sequence[Unit]) -> str:

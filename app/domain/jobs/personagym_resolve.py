@@ -17,6 +17,8 @@ Asked = Mapping[str, Mapping[str, Sequence[str]]]
 """Questions by task by persona."""
 KeptQuestions = Mapping[str, Asked]
 """Those of the tenant's question sets, by their ids."""
+BroughtQuestions = dict[str, dict[str, tuple[str, ...]]]
+"""Those that existing answers are to, by persona id and task id."""
 Fail = Callable[[str, str], None]
 """Notes what is wrong: JSON pointer and message."""
 
@@ -92,6 +94,7 @@ def resolve_gym(
     tasks: Sequence[tuple[int, GymTask]],
     personas: Sequence[Persona],
     reasoner: Model | None,
+    brought: BroughtQuestions | None,
     pointer_of: Callable[[str], str],
     fail: Fail,
 ) -> GymResolution | None:
@@ -104,6 +107,7 @@ def resolve_gym(
         tasks: The PersonaGym tasks, each with its position in the request.
         personas: The personas, looked up.
         reasoner: The reasoner, looked up.
+        brought: The questions of existing answers, of all personas and tasks; ``None`` if the models still have to answer.
         pointer_of: Where a persona stands in the job's body.
         fail: Notes what is wrong.
 
@@ -111,12 +115,17 @@ def resolve_gym(
         ``None`` if the job has no reasoner; wrong fields are noted.
     """
     _check_personas(personas, pointer_of, fail)
-    questions = _Questions(request, catalog, kept, tasks, personas, fail).given()
+    if brought is None:
+        questions = _Questions(request, catalog, kept, tasks, personas, fail).given()
+    else:
+        questions = brought
+        _refuse_asking(request, [n for n, _ in tasks], fail)
     specs = tuple(_task(request.tasks[n], task) for n, task in tasks)
     environments = _environments(request, personas, fail)
     numbers = {id_: {task: len(found) for task, found in of.items()} for id_, of in questions.items()}
     if reasoner is None:
-        fail("/reasoner", "PersonaGym's tasks need a reasoner, which writes their questions and exemplars")
+        writes = "questions and exemplars" if brought is None else "exemplars"
+        fail("/reasoner", f"PersonaGym's tasks need a reasoner, which writes their {writes}")
         return None
     spec = GymSpec(
         tasks=specs,
@@ -131,8 +140,21 @@ def resolve_gym(
         environments=environments,
         questions=numbers,
     )
-    _check_effects(request, spec, personas, [n for n, _ in tasks], fail)
+    if brought is None:
+        _check_effects(request, spec, personas, [n for n, _ in tasks], fail)
     return GymResolution(spec, tuple(_given(spec, personas, questions)))
+
+
+def _refuse_asking(request: JobIn, positions: Sequence[int], fail: Fail) -> None:
+    """Refuses what only matters where models still have to be asked: existing answers bring their questions along."""
+    message = "has no effect on existing texts"
+    for field in fields_given(request):
+        if field != "reasoner":
+            fail(f"/{field}", message)
+    for n in positions:
+        for option in options_given(request.tasks[n]):
+            if option != "atomic":
+                fail(f"/tasks/{n}/{option}", message)
 
 
 def _task(given: str | TaskIn, task: GymTask) -> GymTaskSpec:

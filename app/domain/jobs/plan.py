@@ -178,8 +178,9 @@ def _gym_cells(spec: JobSpec, gym: GymSpec, first: int, person: int, task: GymTa
     judged = gym.judged_as(persona, task)
     dimensions = (gym.dimension,) if task.atomic else ()
     count, exact = gym.question_count(persona, task)
+    runs = 0 if spec.provided else task.runs
     return [
-        GymCell(first + model, model, person, judged, task, dimensions, task.runs, count, exact)
+        GymCell(first + model, model, person, judged, task, dimensions, runs, count, exact)
         for model in range(len(spec.models))
     ]
 
@@ -278,14 +279,15 @@ def estimate_provided(
             by_ordinal[cell].items[item],
             1.0,
             float(count),
-            _checked(spec, cell, run, item, count),
+            share_checked(spec, cell, run, item, count),
         )
         for cell, run, item, count in units
     ]
     return [each for judge in spec.judges for each in _judging_estimate(spec, judge, responses)]
 
 
-def _checked(spec: JobSpec, cell: int, run: int, item: int, sentences: int) -> float:
+def share_checked(spec: JobSpec, cell: int, run: int, item: int, sentences: int) -> float:
+    """Share of an existing text's sentences that are judged again, or alone as well."""
     if spec.order_check is not None:
         return spec.order_check.drawn(cell, run, item, sentences) / max(1, sentences)
     return float(spec.grouping is not None and spec.grouping.checks(cell, run, item, sentences))

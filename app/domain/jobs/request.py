@@ -205,8 +205,13 @@ class ResponseIn(Body):
     item: str | None = Field(
         None,
         max_length=200,
-        description="The item it answers; required if a cell has several.",
+        description="The item it answers; required if a cell has several. Atomic tasks only.",
         examples=["E-3"],
+    )
+    question: Prose | None = Field(
+        None,
+        description="The question it answers, in its own words; required for PersonaGym's tasks, in place of `item`.",
+        examples=["A storm comes up on the range. What do you do?"],
     )
     run: int | None = Field(
         None, ge=0, le=MAX_RUN, description="The repetition; default: in the given order."

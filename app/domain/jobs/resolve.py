@@ -9,6 +9,7 @@ from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.persona import MAX_PERSONAS, Persona, traits_of
 from app.domain.instruments.task import AtomicTask, item_count, lacking
+from app.domain.jobs.brought_answers import MOST_QUESTIONS, AskedQuestions, missing_answers
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.personagym_resolve import (
@@ -18,8 +19,8 @@ from app.domain.jobs.personagym_resolve import (
     options_given,
     resolve_gym,
 )
-from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, control_cells_of, count_calls
-from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, TaskIn, as_model
+from app.domain.jobs.plan import AtomicCell, Cell, cells_of, control_cells_of, count_calls, gym
+from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, ResponseIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
 from app.domain.jobs.resolve_order_check import resolve_order_check
@@ -98,6 +99,7 @@ class _Resolver:
         self.catalog = catalog
         self.errors: list[FieldError] = []
         self.pointers: dict[str, str] = {}
+        self.asked = AskedQuestions(request.responses or (), catalog.gym.tasks)
 
     def resolve(self) -> Resolution:
         self._choose_versions()
@@ -314,8 +316,6 @@ class _Resolver:
                     )
             elif id_ in self.catalog.gym.tasks:
                 of_gym.append((n, self.catalog.gym.tasks[id_]))
-                if self.request.responses is not None:
-                    self._fail(pointer, f"task {id_!r} generates its own texts and can't grade existing ones")
             else:
                 known = [*self.catalog.tasks, *self.catalog.gym.tasks]
                 meant = self._suggestion(id_, known) or f"; known: {', '.join(known)}"
@@ -328,6 +328,9 @@ class _Resolver:
             self._model("/reasoner", self.request.reasoner) if self.request.reasoner is not None else None
         )
         if tasks:
+            brought = None
+            if self.request.responses is not None:
+                brought = self.asked.by_persona(personas, [task.id for _, task in tasks])
             return resolve_gym(
                 self.request,
                 self.catalog.gym,
@@ -335,6 +338,7 @@ class _Resolver:
                 tasks=tasks,
                 personas=personas,
                 reasoner=reasoner,
+                brought=brought,
                 pointer_of=self._pointer_of,
                 fail=self._fail,
             )
@@ -445,9 +449,9 @@ class _Resolver:
     # -- existing texts ---------------------------------------------------------------------------------------
 
     def _place_responses(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[ProvidedResponse, ...]:
-        by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in atomic(cells)}
+        by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
         personas = {persona.id for persona in spec.personas}
-        tasks = {task.id for task in spec.tasks}
+        tasks = {cell.task.id for cell in cells}
         placed: list[ProvidedResponse] = []
         taken: set[tuple[int, int, int]] = set()
         next_run: Counter[tuple[int, int]] = Counter()
@@ -461,7 +465,7 @@ class _Resolver:
                 self._fail(f"{pointer}/task", f"the job has no task {text.task!r}")
                 continue
             cell = by_name[text.model, text.persona, text.task]
-            item = self._item_index(text.item, cell, pointer)
+            item = self._item_index(text, cell, pointer)
             if item is None:
                 continue
             run = text.run if text.run is not None else next_run[cell.ordinal, item]
@@ -472,15 +476,23 @@ class _Resolver:
             if (cell.ordinal, run, item) in taken:
                 self._fail(
                     f"{pointer}/run",
-                    f"run {run} of item {cell.items[item].id!r} for this model, persona and task is a duplicate",
+                    f"run {run} of {_asked_in(cell, item)} for this model, persona and task is a duplicate",
                 )
             taken.add((cell.ordinal, run, item))
             if instructions.setdefault((cell.ordinal, run), text.instruction) != text.instruction:
                 self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
             placed.append(ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text))
+        if spec.gym is not None and spec.provided:
+            placed += missing_answers(gym(cells), placed, spec.gym.questions)
         return tuple(placed)
 
-    def _item_index(self, item: str | None, cell: AtomicCell, pointer: str) -> int | None:
+    def _item_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
+        if not isinstance(cell, AtomicCell):
+            return self._question_index(response, cell, pointer)
+        if response.question is not None:
+            self._fail(f"{pointer}/question", "is only for PersonaGym's tasks; name the item in item")
+            return None
+        item = response.item
         if item is None:
             if len(cell.items) == 1:
                 return 0
@@ -498,6 +510,26 @@ class _Resolver:
             f"{cell.task.id!r} for persona {cell.persona.id!r} has no item {item!r}; it has: {ids}",
         )
         return None
+
+    def _question_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
+        if response.item is not None:
+            self._fail(f"{pointer}/item", f"is only for atomic tasks, and {cell.task.id!r} is not one")
+        if response.question is None:
+            self._fail(
+                f"{pointer}/question", f"is required: the question of {cell.task.id!r} that it answers"
+            )
+            return None
+        number = self.asked.number_of(cell.persona.id, cell.task.id, response.question)
+        if number < MOST_QUESTIONS:
+            return number
+        message = f"more than {MOST_QUESTIONS:,} different questions of this task and persona"
+        self._fail(f"{pointer}/question", message)
+        return None
+
+
+def _asked_in(cell: Cell, item: int) -> str:
+    """How a client named what a response is to."""
+    return f"item {cell.items[item].id!r}" if isinstance(cell, AtomicCell) else "this question"
 
 
 def _dimension_meant(id_: str, dimensions: Mapping[str, Dimension]) -> str:

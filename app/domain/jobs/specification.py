@@ -25,14 +25,14 @@ class ProvidedResponse:
         run: Repetition, from 0.
         item: Index of its item in the cell.
         instruction: Index (from 0) of the persona instruction, if known.
-        text: The response.
+        text: The response; ``None`` where a model has no answer to a PersonaGym question.
     """
 
     cell: int
     run: int
     item: int
     instruction: int | None
-    text: str
+    text: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,7 +62,10 @@ class GymResponses(BaseModel):
     refused: int = Field(description="By the model.")
     failed: int
     filtered: int = Field(0, description="Refused or stopped by the provider's content filter.")
-    no_answer: int = Field(0, description="Only thoughts, or ended early for an unknown reason; not graded.")
+    no_answer: int = Field(
+        0,
+        description="Only thoughts, ended early for an unknown reason, or missing among existing answers; not graded.",
+    )
 
     @classmethod
     def of(cls, **counts: int) -> Self:

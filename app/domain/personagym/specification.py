@@ -68,7 +68,8 @@ class GymSpec:
         reasoner: Who selects environments and makes up questions and exemplars.
         instrument: Which version of the words.
         environments: Environments that the user gave, by persona id; the other personas' are selected.
-        questions: How many questions the user gave, by persona id and task id; the others are made up.
+        questions: How many questions the user gave, by persona id and task id; the others are made up. Of existing answers all
+            are given, also where there are none.
     """
 
     tasks: tuple[GymTaskSpec, ...]
@@ -99,7 +100,8 @@ class GymSpec:
 
     def given_pairs(self, personas: Iterable[Persona]) -> int:
         """For how many pairs of persona and task the user gave the questions."""
-        return sum(self.is_given(persona, task) for persona in personas for task in self.tasks)
+        counts = (self.questions.get(persona.id, {}) for persona in personas)
+        return sum(of_persona.get(task.id, 0) > 0 for of_persona in counts for task in self.tasks)
 
     def needs_environments(self, persona: Persona) -> bool:
         """Whether any of the persona's questions is still to be made up."""

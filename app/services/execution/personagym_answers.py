@@ -55,14 +55,15 @@ class GymAnswers(GroupedResponses):
             )
         self.exemplars = {step.item: step for step in steps if step.kind == Stage.EXEMPLARS}
         (questions,) = (step for step in steps if step.kind == Stage.QUESTIONS)
-        await finish_all(
-            [
+        if self.spec.provided:
+            work = [self._answer(*place, questions, row) for place, row in stored.items()]
+        else:
+            work = [
                 self._answer(run, item, questions, stored.get((run, item)))
                 for run in range(self.claim.run_start, self.claim.run_stop)
                 for item in self.exemplars  # one for each question that was planned, found or not
-            ],
-            self.stop,
-        )
+            ]
+        await finish_all(work, self.stop)
         await self._all_durable()
 
     async def _answer(self, run: int, number: int, questions: StoredStep, stored: ResponseRow | None) -> None:

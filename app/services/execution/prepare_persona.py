@@ -63,6 +63,7 @@ class Preparation:
         self.claim = claim
         self.stop = stop
         self.gym = context.gym
+        self.answered = context.spec.provided
         self.persona = context.spec.personas[claim.persona]
         self.steps: dict[_Key, StoredStep] = {}
 
@@ -76,9 +77,10 @@ class Preparation:
         environments = await self._environments() if self.gym.needs_environments(self.persona) else None
         places = () if environments is None else environments.content
         counts = {t.id: self.gym.questions_for(self.persona, t, max(1, len(places))) for t in self.gym.tasks}
-        async with self.deps.engine.begin() as connection:
-            if not await preparations.fix_plan(connection, self.claim, counts):
-                raise StaleClaimError
+        if not self.answered:  # of existing answers all is known
+            async with self.deps.engine.begin() as connection:
+                if not await preparations.fix_plan(connection, self.claim, counts):
+                    raise StaleClaimError
         await finish_all(
             [self._task(task, environments, counts[task.id]) for task in self.gym.tasks], self.stop
         )
@@ -96,6 +98,8 @@ class Preparation:
         return await self._step((Stage.ENVIRONMENTS, "", 0), lambda _: text, read)
 
     async def _task(self, task: GymTaskSpec, environments: StoredStep | None, count: int) -> None:
+        if not count:  # no existing answer is to a question of this task
+            return
         questions = await self._questions(task, environments, count)
         await finish_all([self._exemplars(task, questions, n) for n in range(count)], self.stop)
 

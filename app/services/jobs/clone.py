@@ -35,7 +35,8 @@ async def changed_body(
     missing = []
     if not job.request.get("models") and not changes.keys() & {"models", "responses"}:
         missing.append(FieldError("/responses", LEFT_OUT))
-    replaced = job.request.get("questions") is not None or "questions" in changes
+    answered = missing or "responses" in changes  # PersonaGym's answers bring their questions along
+    replaced = answered or job.request.get("questions") is not None or "questions" in changes
     async with engine.connect() as connection:
         left_out = not replaced and await has_given_questions(connection, tenant, job_id)
     if left_out:

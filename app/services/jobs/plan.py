@@ -6,6 +6,7 @@ from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
 from app.domain.instruments.segmentation import FIRST_SEGMENTER, WIDE_SIGNS
+from app.domain.jobs.brought_answers import NOT_ANSWERED
 from app.domain.jobs.contract import Plan, PlanControl, PlanCost, PlanParameters, PlanStage
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
 from app.domain.jobs.personagym_plan import estimate_gym, merged
@@ -349,14 +350,22 @@ def _gym_warnings(prepared: PreparedJob) -> list[str]:
     if not prepared.exact:
         found.append("The number of questions depends on the environments, which are not known yet.")
     pairs, given = len(spec.personas) * len(spec.gym.tasks), spec.gym.given_pairs(spec.personas)
-    if 0 < given < pairs:
+    if spec.provided:
+        if given < pairs:
+            found.append(f"The answers cover {given:,} of {pairs:,} pairs of persona and task.")
+        missing = sum(each.error == NOT_ANSWERED for each in prepared.responses)
+        if missing:
+            found.append(
+                f"{missing:,} questions are not answered by all models; they count as missing responses."
+            )
+    elif 0 < given < pairs:
         found.append(
             f"The given questions cover {given:,} of {pairs:,} pairs of persona and task;"
             " the reasoner writes the others."
         )
     if spec.tasks and not all(persona.traits for persona in spec.personas):
         found.append("Personas without traits are measured only by PersonaGym's tasks.")
-    if any(task.atomic and task.runs == 1 for task in spec.gym.tasks):
+    if not spec.provided and any(task.atomic and task.runs == 1 for task in spec.gym.tasks):
         found.append(
             "With 1 run of a PersonaGym task judged by sentence, its RC and RC_atom will be missing."
         )

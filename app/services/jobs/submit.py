@@ -23,14 +23,21 @@ from app.db.sets import sets
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import runaway
+from app.domain.jobs.brought_answers import NOT_ANSWERED
 from app.domain.jobs.budget import NANOS, Budget, nanos_of
 from app.domain.jobs.catalog import Catalog, KeptSets
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
-from app.domain.jobs.personagym_plan import estimate_gym, merged, preparations_of
+from app.domain.jobs.personagym_plan import (
+    BroughtAnswer,
+    estimate_brought,
+    estimate_gym,
+    merged,
+    preparations_of,
+)
 from app.domain.jobs.plan import (
+    AtomicCell,
     Cell,
     GymCell,
-    atomic,
     estimate,
     estimate_provided,
     gym,
@@ -42,7 +49,7 @@ from app.domain.jobs.priority import Priority
 from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
-from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stage_estimate import StageEstimate
 from app.domain.judging.order_check import ORDERS
 from app.domain.judging.thoughts import split_thoughts
@@ -156,9 +163,7 @@ def prepare_job(deps: SubmissionDependencies, wanted: JobIn, check: Check = lamb
     cells = resolution.cells
     if resolution.spec.provided:
         resolution, responses = _with_checks(resolution, _provided_rows(deps, resolution, check))
-        answered = [r for r in responses if r.status == "answered"]
-        units = [(r.cell, r.run, r.item, len(r.unit_starts)) for r in answered]
-        estimates = estimate_provided(resolution.spec, cells, units)
+        estimates = _estimates_of_texts(resolution, responses)
         planned = _provided_shards(resolution, responses)
     else:
         responses = ()
@@ -218,6 +223,22 @@ def _estimates(resolution: Resolution) -> list[StageEstimate]:
     return of_atomic if spec.gym is None else merged([*of_atomic, *estimate_gym(spec, spec.gym, gym(cells))])
 
 
+def _estimates_of_texts(resolution: Resolution, rows: Iterable[NewResponse]) -> list[StageEstimate]:
+    spec, cells = resolution.spec, resolution.cells
+    atomic_units, answers = [], []
+    for row in rows:
+        units = len(row.unit_starts)
+        if isinstance(cells[row.cell], AtomicCell) and row.status == "answered":
+            atomic_units.append((row.cell, row.run, row.item, units))
+        elif row.status != "no_answer":
+            sentences = units if row.status == "answered" else 0
+            answers.append(BroughtAnswer(row.cell, row.run, row.item, len(row.text), sentences))
+    of_atomic = estimate_provided(spec, cells, atomic_units)
+    if spec.gym is None:
+        return of_atomic
+    return merged([*of_atomic, *estimate_brought(spec, spec.gym, gym(cells), answers)])
+
+
 def _generating_shards(resolution: Resolution) -> Iterator[NewShard]:
     for shard in shards_of(resolution.spec, resolution.cells):
         cell = resolution.cells[shard.cell]
@@ -251,11 +272,13 @@ def _provided_rows(
     deps: SubmissionDependencies, resolution: Resolution, check: Check
 ) -> tuple[NewResponse, ...]:
     rules = deps.catalog.rules.load(resolution.spec.instrument)
-    judges = len(resolution.spec.judges)
-    cells = {cell.ordinal: cell for cell in atomic(resolution.cells)}
     rows: list[NewResponse] = []
     for n, response in enumerate(resolution.provided):
         check()
+        cell = resolution.cells[response.cell]
+        if response.text is None:
+            rows.append(_missing(response))
+            continue
         thoughts, answer = split_thoughts(response.text)
         message = runaway(answer, MAX_UNITS)
         units = () if message is not None else rules.segmenter.segment(answer, MAX_UNITS)
@@ -263,7 +286,6 @@ def _provided_rows(
             message = f"more than {MAX_UNITS:,} sentences"
         if message is not None:
             raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
-        item = cells[response.cell].items[response.item]
         status, why = _provided_status(rules, thoughts, answer)
         rows.append(
             NewResponse(
@@ -275,7 +297,7 @@ def _provided_rows(
                 text=answer,
                 unit_starts=[unit.start for unit in units],
                 unit_ends=[unit.end for unit in units],
-                verdicts_due=len(units) * len(item.dimensions) * judges,
+                verdicts_due=_due(resolution.spec, cell, response.item, status, len(units)),
                 thoughts=thoughts,
                 error=why,
             )
@@ -283,6 +305,20 @@ def _provided_rows(
     if rows and all(row.status == "no_answer" for row in rows):
         raise InvalidJobError([FieldError("/responses", "no text has an answer, only thoughts")])
     return tuple(rows)
+
+
+def _missing(response: ProvidedResponse) -> NewResponse:
+    """The row of a text that is not there: asked for by nobody, it can't be asked for again."""
+    place = response.cell, response.run, response.item
+    return NewResponse(*place, None, "no_answer", "", [], [], 0, error=NOT_ANSWERED)
+
+
+def _due(spec: JobSpec, cell: Cell, item: int, status: str, units: int) -> int:
+    """The verdicts and grades that an existing text gets, without those of the checks."""
+    judges = len(spec.judges)
+    if isinstance(cell, AtomicCell):
+        return units * len(cell.items[item].dimensions) * judges
+    return 0 if status == "no_answer" else judges * (1 + units * len(cell.dimensions))
 
 
 def _provided_status(rules: Rules, thoughts: str | None, answer: str) -> tuple[str, str | None]:
@@ -317,25 +353,30 @@ def _with_checks(
     resolution: Resolution, rows: tuple[NewResponse, ...]
 ) -> tuple[Resolution, tuple[NewResponse, ...]]:
     """The same for existing texts, whose sentences are known; and their rows with the verdicts that this takes."""
-    several = (r for r in rows if r.status == "answered" and len(r.unit_starts) > 1)
+    judged = [bool(cell.dimensions) for cell in resolution.cells]
+    several = (r for r in rows if r.status == "answered" and judged[r.cell] and len(r.unit_starts) > 1)
     resolution = _with_sample(resolution, ((r.cell, r.run, r.item) for r in several))
     spec = resolution.spec
     if spec.grouping is None and spec.order_check is None:
         return resolution, rows
+    grades = [len(spec.judges) if isinstance(cell, GymCell) else 0 for cell in resolution.cells]
     return resolution, tuple(
-        replace(row, verdicts_due=_due_with_checks(spec, row)) if row.status == "answered" else row
+        replace(row, verdicts_due=_due_with_checks(spec, row, grades[row.cell]))
+        if row.status == "answered"
+        else row
         for row in rows
     )
 
 
-def _due_with_checks(spec: JobSpec, row: NewResponse) -> int:
-    """The verdicts that an existing text gets, those of the checks included."""
+def _due_with_checks(spec: JobSpec, row: NewResponse, grades: int) -> int:
+    """The verdicts and ``grades`` that an existing text gets, those of the checks included."""
     sentences, place = len(row.unit_starts), (row.cell, row.run, row.item)
+    verdicts = row.verdicts_due - grades
     if spec.grouping is not None and spec.grouping.checks(*place, sentences):
-        return 2 * row.verdicts_due
+        return grades + 2 * verdicts
     if spec.order_check is not None and sentences:
         again = len(ORDERS) * spec.order_check.drawn(*place, sentences)
-        return row.verdicts_due // sentences * (sentences + again)
+        return grades + verdicts // sentences * (sentences + again)
     return row.verdicts_due
 
 
@@ -352,6 +393,7 @@ def _provided_shards(resolution: Resolution, rows: tuple[NewResponse, ...]) -> t
             s.run_start,
             s.run_stop,
             s.responses,
+            after=resolution.cells[s.cell].person if isinstance(resolution.cells[s.cell], GymCell) else None,
             responses_answered=s.responses
             - sum(unanswered[s.cell, run] for run in range(s.run_start, s.run_stop)),
             verdicts_due=sum(due[s.cell, run] for run in range(s.run_start, s.run_stop)),

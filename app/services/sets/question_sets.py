@@ -29,7 +29,7 @@ def questions_of(spec: JobSpec, steps: Mapping[tuple[int, str], StoredStep]) -> 
     """The content of a job's question set: what was prepared completely."""
     found: Questions = {}
     for (person, task), step in sorted(steps.items(), key=lambda entry: entry[0]):
-        if step.status == "ready":
+        if step.status == "ready" and step.content:
             found.setdefault(spec.personas[person].description.strip(), {})[task] = list(step.content)
     return found
 

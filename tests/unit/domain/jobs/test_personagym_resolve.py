@@ -4,13 +4,16 @@ from typing import Any
 import pytest
 
 from app.domain.errors import InvalidJobError
+from app.domain.jobs.brought_answers import MOST_QUESTIONS
 from app.domain.jobs.catalog import Catalog, KeptSets
 from app.domain.jobs.personagym_resolve import Asked
+from app.domain.jobs.request import JobIn, ResponseIn
 from app.domain.jobs.resolve import Resolution, resolve
+from app.domain.jobs.specification import ProvidedResponse
 from app.domain.personagym.specification import GymSpec
 from app.domain.providers.model import ModelParameters
 from tests.job_requests import a_model, a_persona, a_response, a_task
-from tests.unit.domain.job_samples import CATALOG, GYM, draft, wrong
+from tests.unit.domain.job_samples import CATALOG, GYM, draft, texts, wrong
 
 COWBOY = a_persona("cowboy", "a cowboy")
 REASONER = a_model("sim/r")
@@ -166,9 +169,108 @@ class TestErrors:
         job = draft(reasoner=REASONER, environments=("Inn",), gym_instruction="adopt")
         assert set(wrong(job)) == {"/reasoner", "/environments", "/gym_instruction"}
 
-    def test_existing_texts_cant_be_graded(self) -> None:
-        text = a_response("cowboy", "expected_action", "I ride on.")
-        job = gym_draft(models=(), responses=(text,))
-        with pytest.raises(InvalidJobError) as caught:
-            resolve(job, CATALOG)
-        assert caught.value.errors[0].pointer == "/tasks/0"
+
+def answer(question: str | None = "A storm comes up?", text: str = "I ride on.", **more: Any) -> ResponseIn:
+    return ResponseIn(
+        **({"persona": "cowboy", "task": "expected_action"} | more), question=question, text=text
+    )
+
+
+def answered(*answers: ResponseIn, **changes: Any) -> JobIn:
+    job: JobIn = gym_draft(**({"models": (), "responses": answers, "iterations": None} | changes))
+    return job
+
+
+class TestExistingAnswers:
+    def test_bring_their_questions_in_the_order_of_the_first_mention_whoever_answers(self) -> None:
+        found = resolve(
+            answered(
+                answer("b?", model="x"),
+                answer("a?", model="y"),
+                answer("b?", model="y"),
+                answer("a?", model="x"),
+            ),
+            CATALOG,
+        )
+        assert [(step.kind, step.task, step.content) for step in found.given] == [
+            ("questions", "expected_action", ("b?", "a?"))
+        ]
+        assert [(each.cell, each.run, each.item) for each in found.provided] == [
+            (0, 0, 0),
+            (1, 0, 1),
+            (1, 0, 0),
+            (0, 0, 1),
+        ]
+
+    def test_to_one_question_several_times_are_runs(self) -> None:
+        found = resolve(answered(answer(), answer(text="No."), answer(text="Yes.", run=5)), CATALOG)
+        assert [(each.run, each.text) for each in found.provided] == [
+            (0, "I ride on."),
+            (1, "No."),
+            (5, "Yes."),
+        ]
+
+    def test_a_question_that_a_model_has_no_answer_to_is_a_missing_response_of_its_first_run(self) -> None:
+        found = resolve(
+            answered(
+                answer("a?", model="x"),
+                answer("b?", model="x"),
+                answer("a?", model="y", run=3),
+                personas=(COWBOY, a_persona("nun", "a nun")),
+                tasks=("expected_action", "toxicity_control"),
+            ),
+            CATALOG,
+        )
+        assert [each for each in found.provided if each.text is None] == [
+            ProvidedResponse(1, 3, 1, None, None)
+        ]
+        assert found.spec.gym is not None
+        # Nobody answered the nun's questions, or those of the other task.
+        assert found.spec.gym.questions == {
+            "cowboy": {"expected_action": 2, "toxicity_control": 0},
+            "nun": {"expected_action": 0, "toxicity_control": 0},
+        }
+        assert found.spec.gym.given_pairs(found.spec.personas) == 1
+
+    def test_stand_beside_texts_of_atomic_tasks(self) -> None:
+        quiet = a_persona("quiet", "a quiet nun", {"E": "low"})
+        essay = a_response("quiet", "essay", "I stay in.")
+        found = resolve(
+            answered(answer(), essay, personas=(COWBOY, quiet), tasks=("expected_action", "essay")), CATALOG
+        )
+        assert [
+            (found.cells[each.cell].persona.id, found.cells[each.cell].task.id) for each in found.provided
+        ] == [
+            ("cowboy", "expected_action"),
+            ("quiet", "essay"),
+        ]
+
+    @pytest.mark.parametrize(
+        ("job", "pointer", "words"),
+        [
+            (answered(answer(None)), "/responses/0/question", "is required"),
+            (answered(answer(None, item="E-3")), "/responses/0/item", "only for atomic tasks"),
+            (answered(answer(), answer(task="chess")), "/responses/1/task", "no task 'chess'"),
+            (answered(answer(), answer(persona="nun")), "/responses/1/persona", "no persona 'nun'"),
+            (answered(answer(run=2), answer(run=2)), "/responses/1/run", "run 2 of this question"),
+            (answered(answer(), reasoner=None), "/reasoner", "exemplars"),
+            (answered(answer(), questions={"cowboy": ASKED}), "/questions", "no effect on existing"),
+            (answered(answer(), environments=("Inn",)), "/environments", "no effect on existing"),
+            (answered(answer(), environment_pool=("Inn",)), "/environment_pool", "no effect on existing"),
+            (answered(answer(), gym_instruction="adopt"), "/gym_instruction", "no effect on existing"),
+            (answered(answer(), tasks=(a_task("expected_action", runs=2),)), "/tasks/0/runs", "no effect on existing"),
+            (answered(answer(), tasks=(a_task("expected_action", questions=2),)), "/tasks/0/questions", "no effect"),
+            (answered(answer(), control=True), "/control", "only for models that the job asks"),
+            (
+                texts(ResponseIn(persona="E-low", task="essay", text="I stay in.", question="Why?")),
+                "/responses/0/question",
+                "only for PersonaGym's tasks",
+            ),
+        ],
+    )  # fmt: skip
+    def test_each_error_names_its_field(self, job: JobIn, pointer: str, words: str) -> None:
+        assert words in wrong(job)[pointer]
+
+    def test_of_a_task_and_persona_are_to_as_many_questions_as_can_be_numbered(self) -> None:
+        most = [answer(f"{n}?") for n in range(MOST_QUESTIONS + 1)]
+        assert list(wrong(answered(*most))) == [f"/responses/{MOST_QUESTIONS}/question"]
