@@ -95,7 +95,7 @@ def published_lengths() -> Mapping[tuple[str, str], PublishedLength]:
 
 @cache
 def published_attributes() -> Mapping[str, Mapping[str, str]]:
-    """What the atomic paper says of its models: base or tuned, and how large where their names tell."""
+    """What is known of the atomic paper's models: base or tuned, size, training on human preferences; see the data's README."""
     return {
         row["model"]: {name: value for name, value in row.items() if name != "model" and value}
         for row in _rows("models.csv")

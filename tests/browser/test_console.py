@@ -100,7 +100,7 @@ class TestJobs:
         page.set_viewport_size(NARROW)
         assert (barriers(page), overflow(page)) == ([], 0)
         page.get_by_label("Choose Renamed").check()
-        page.get_by_role("button", name="Archive the chosen").click()
+        page.get_by_role("button", name="Archive selected").click()
         expect(page.get_by_text("No jobs match this filter.")).to_be_visible()
         page.get_by_label("Archive").select_option("archived")
         page.get_by_role("button", name="Show").click()
@@ -318,7 +318,7 @@ class TestCompare:
     def test_jobs_are_chosen_from_their_list(self, page: Page, finished: str) -> None:
         page.goto("/")
         page.locator(f"#choose-{finished}").check()
-        page.get_by_role("button", name="Compare the chosen").click()
+        page.get_by_role("button", name="Compare models of selected jobs").click()
         expect(page).to_have_url(re.compile(rf"/compare\?model={finished}$"))
         expect(page.locator(".ranking").first).to_contain_text("sim-drifting")
         assert barriers(page) == []
@@ -360,6 +360,20 @@ class TestNewJob:
         watcher.expect("422")
         expect(page.get_by_label("Name")).to_have_value("Wrong")
         expect(page.get_by_role("checkbox", name="Essay")).not_to_be_checked()
+
+    def test_every_field_has_help_beside_it(self, page: Page) -> None:
+        page.goto("/new")
+        without = page.locator("form.build :is(input:not([type=hidden]), select, textarea)").evaluate_all(
+            "all => all.filter(e => !e.closest('label').querySelector('small') && !e.closest('.levels'))"
+            ".filter(e => e.type !== 'checkbox').map(e => e.name)"
+        )
+        assert without == []
+        assert (
+            page.locator("[name=task]").evaluate_all(
+                "all => all.filter(e => !e.closest('label').querySelector('small')).map(e => e.value)"
+            )
+            == []
+        )
 
     def test_fills_in_a_size_that_finds_a_difference(self, page: Page) -> None:
         page.goto("/new")

@@ -19,7 +19,7 @@ from app.reports.figures.intervals import Column, Point, Row, draw_intervals
 from app.reports.figures.plot import Plot
 from app.reports.figures.scatter import draw_scatters
 from app.reports.figures.shares import Line, draw_shares
-from app.reports.views.accuracy import Scatter
+from app.reports.views.accuracy import APART, Scatter
 from app.reports.views.distributions import Bar, Distribution, cell_bars
 from app.reports.views.in_words import InWords
 from app.reports.views.leaderboard import PERSONAGYM, Leaderboard, LeaderboardRow
@@ -218,6 +218,7 @@ def accuracy_plot(panels: Sequence[Scatter]) -> Plot | None:
         if panel.widest is not None:
             name, acc, atom = panel.widest
             words += f"; farthest below the diagonal {name}, ACC {acc:.2f}, ACC_atom {atom:.2f}"
+        words += f"; {panel.shaded:,} in the shaded region, where ACC exceeds ACC_atom by {APART} or more"
         said.append(words)
     title = "ACC of whole responses against ACC_atom of their sentences, by cell"
     return Plot("accuracy", title, ". ".join(said), partial(draw_scatters, panels)) if panels else None

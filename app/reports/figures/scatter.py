@@ -5,14 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import PathPatch
+from matplotlib.patches import PathPatch, Rectangle
 from matplotlib.path import Path
 
 from app.domain.metrics.metric import FloatArray
 from app.reports.figures.intervals import WIDTH
 from app.reports.figures.palette import Palette
 from app.reports.figures.plot import canvas
-from app.reports.views.accuracy import Place, Scatter
+from app.reports.views.accuracy import APART, Place, Scatter
 
 _LEFT, _GAP, _TOP, _BOTTOM, _LEGEND = 0.55, 0.75, 0.45, 0.5, 0.32
 _SIZE = 0.017
@@ -55,6 +55,7 @@ def _frame(axes: Axes, panel: Scatter, palette: Palette) -> None:
     title = f"{panel.title}: {panel.cells:,} cells{r}"
     axes.set_title(title, fontsize=9, color=palette["ink"], loc="left", pad=7)
     axes.plot((0, 1), (0, 1), color=palette["quiet"], linewidth=0.8, linestyle=(0, (4, 3)))
+    axes.fill((APART, 1, 1), (0, 0, 1 - APART), color=palette["line"], alpha=0.6, linewidth=0)
     ticks = [0, 0.25, 0.5, 0.75, 1]
     for axis, name in ((axes.xaxis, "ACC (whole responses)"), (axes.yaxis, "ACC_atom (sentences)")):
         axis.set_ticks(ticks, [f"{tick:g}" for tick in ticks])
@@ -92,4 +93,9 @@ def _legend(figure: Figure, panels: Sequence[Scatter], height: float, palette: P
         alike = len(names) == 1 and all(place in panel.levels for panel in panels)
         words = f"{names.pop()} personas" if alike else WORDS[place]
         axes.text(left + 0.13, _LEGEND / 2, words, va="center", fontsize=8, color=palette["ink"])
-        left += 2.1
+        left += 1.95
+    axes.add_patch(
+        Rectangle((left - 0.06, _LEGEND / 2 - 0.06), 0.12, 0.12, color=palette["line"], linewidth=0)
+    )
+    words = f"ACC exceeds ACC_atom by {APART} or more"
+    axes.text(left + 0.13, _LEGEND / 2, words, va="center", fontsize=8, color=palette["ink"])

@@ -15,6 +15,9 @@ Place = Literal["highest", "between", "lowest"]
 """Where a persona's level lies on its scale."""
 _Cell: TypeAlias = CellResult | BaselineCell
 
+APART = 0.3
+"""By so much ACC exceeds ACC_atom in the shaded region: whole responses that pass although many of their sentences do not. The paper shades
+such a region in its Figure 2, without saying where it begins."""
 FEWEST = 3
 """Cells of which a correlation can be told."""
 FINE, COARSE, MANY = 100, 50, 2_000
@@ -47,6 +50,7 @@ class Scatter:
         r: Pearson's r of the two metrics.
         levels: What the levels at each place are called, where they all have one name.
         widest: The cell in which ACC exceeds ACC_atom most: its name and both figures; ``None`` where in no cell it does.
+        shaded: In how many cells it exceeds it by :data:`APART` or more.
     """
 
     title: str
@@ -55,6 +59,7 @@ class Scatter:
     r: Metric
     levels: Mapping[Place, str]
     widest: tuple[str, float, float] | None
+    shaded: int = 0
 
 
 def scatters(results: Results, baselines: Baselines | None) -> list[Scatter]:
@@ -93,6 +98,7 @@ def _scatter(title: str, cells: Sequence[_Cell], correlations: Sequence[Correlat
         r=r,
         levels={place: names.pop() for place, names in called.items() if len(names) == 1},
         widest=(name, acc, atom) if acc > atom else None,
+        shaded=sum(acc - atom >= APART for _, acc, atom in both),
     )
 
 

@@ -47,6 +47,12 @@ class TestPublished:
         assert PUBLISHED["parameters", "8B"].models == ["Llama-3-8B", "Llama-3-8B-Instruct"]
         assert published_attributes().keys() == TABLE_16.keys()
 
+    def test_of_tuned_models_one_is_not_trained_on_preferences(self) -> None:
+        """Section 5.2 names training on preferences as a reason for its findings."""
+        trained, tuned = PUBLISHED["rlhf", "yes"], PUBLISHED["tuning", "tuned"]
+        assert set(tuned.models) - set(trained.models) == {"Mistral-7B-Instruct"}
+        assert value(trained, "less_desired") < value(trained, "others") - 0.2
+
 
 class TestOfJobs:
     def test_models_without_attributes_stand_alone(self) -> None:
