@@ -2098,6 +2098,8 @@ class JobIn(TypedDict):
     """Whether replies are reused; `reuse` reports the savings."""
     execution: NotRequired[Literal["direct", "batch"]]
     """`batch` sends calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparation is always called directly."""
+    tags: NotRequired[Sequence[str]]
+    """Tags, at most 50 characters each."""
     metadata: NotRequired[Mapping[str, str]]
     """Your own labels, by which jobs can be listed."""
 
@@ -3018,6 +3020,8 @@ class PlanIn(TypedDict):
     """Whether replies are reused; `reuse` reports the savings."""
     execution: NotRequired[Literal["direct", "batch"]]
     """`batch` sends calls through the providers' batch endpoints: half the price, within a day. PersonaGym's preparation is always called directly."""
+    tags: NotRequired[Sequence[str]]
+    """Tags, at most 50 characters each."""
     metadata: NotRequired[Mapping[str, str]]
     """Your own labels, by which jobs can be listed."""
     detect: NotRequired[DetectIn | None]

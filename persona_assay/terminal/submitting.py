@@ -305,6 +305,11 @@ def status(job_id: str, url: str, *, as_json: bool) -> None:
 @click.option("--name", help="Only jobs whose names contain this.")
 @click.option("--tag", multiple=True, help="Only jobs with this tag. Repeatable.")
 @click.option("--model", help="Only jobs with a model of this label.")
+@click.option(
+    "--framework",
+    type=click.Choice(["atomic", "personagym"]),
+    help="Only jobs with a task of this framework.",
+)
 @click.option("--archived", is_flag=True, help="Only archived jobs.")
 @click.option(
     "--sort",

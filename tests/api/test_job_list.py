@@ -31,6 +31,13 @@ def jobs(api: Service) -> dict[str, str]:
 
 
 class TestChange:
+    def test_tags_are_given_at_submission_and_kept_by_a_clone(self, api: Service) -> None:
+        job = api.submit(job_body(tags=["paper", "pilot", "paper"]))
+        assert job["tags"] == ["paper", "pilot"]
+        again = api.post(f"/v1/jobs/{job['id']}/clone", {"changes": {"name": "again"}}).json()
+        assert again["tags"] == ["paper", "pilot"]
+        assert pointers(api.post("/v1/jobs", job_body(tags=["fine", "a,b"]))) == ["/tags/1"]
+
     def test_keeps_what_is_left_out_and_changes_nothing_of_the_request(self, api: Service) -> None:
         job = api.submit(job_body(name="first"))
         assert (job["tags"], job["notes"], job["archived_at"]) == ([], None, None)

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from sqlalchemy.exc import SQLAlchemyError
 
 from app.api.console.forms import typed_by
-from app.api.console.job_form import BUDGET, number_of
+from app.api.console.job_form import BUDGET, number_of, tags_of
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
 from app.api.http import cursors
@@ -112,7 +112,7 @@ async def describe(request: Request, job_id: JobId, services: ServicesDep, tenan
     typed = await typed_by(request)
     body = {
         "name": typed.text("name") or None,
-        "tags": [tag.strip() for tag in typed.text("tags").split(",") if tag.strip()],
+        "tags": tags_of(typed.text("tags")),
         "notes": typed.text("notes") or None,
     }
     try:

@@ -143,6 +143,7 @@ class JobForm:
     def _fill(self) -> None:
         """Makes the body from the fields."""
         self._put("name", self.typed.text("name"))
+        self._put("tags", tags_of(self.typed.text("tags")))
         self._personas()
         self._dimension()
         self._put("tasks", self.typed.all("task"), "task")
@@ -287,6 +288,7 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
     found: dict[str, Any] = {
         name: body[name] for name in ("name", "reasoner", *NUMBERS, *CHOICES) if name in body
     }
+    found["tags"] = ", ".join(body.get("tags", ()))
     found |= {f"budget_{name}": limit for name, limit in body.get("budget", {}).items()}
     found |= {f"reuse_{name}": scope for name, scope in body.get("reuse", {}).items()}
     found["sentences_per_call"] = judging.get("sentences_per_call", "")
@@ -373,6 +375,11 @@ def traits(text: str) -> dict[str, str]:
         match = _TRAIT.fullmatch(part)
         found[match[1] if match else part.strip()] = match[2] if match else ""
     return found
+
+
+def tags_of(text: str) -> list[str]:
+    """Tags that are separated by commas."""
+    return [tag.strip() for tag in text.split(",") if tag.strip()]
 
 
 def number_of(text: str, kind: type[int] | type[float] | type[str]) -> Any:

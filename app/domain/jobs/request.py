@@ -336,6 +336,7 @@ def _tag(text: str) -> str:
 
 
 JobTag = Annotated[Text, Field(max_length=50), AfterValidator(_tag)]
+JobTags = Annotated[list[JobTag], AfterValidator(lambda tags: list(dict.fromkeys(tags)))]
 
 
 class JobChangeIn(ChangeBody):
@@ -351,7 +352,7 @@ class JobChangeIn(ChangeBody):
         "are.",
     )
     name: Line | None = None
-    tags: Annotated[list[JobTag], AfterValidator(lambda tags: list(dict.fromkeys(tags)))] = Field(
+    tags: JobTags = Field(
         default_factory=list,
         max_length=20,
         description="All tags, at most 50 characters each; they replace the present ones.",
@@ -591,6 +592,9 @@ class JobIn(Body):
         "direct",
         description="`batch` sends calls through the providers' batch endpoints: half the price, within a "
         "day. PersonaGym's preparation is always called directly.",
+    )
+    tags: JobTags = Field(
+        default_factory=list, max_length=20, description="Tags, at most 50 characters each."
     )
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Your own labels, by which jobs can be listed."

@@ -538,6 +538,7 @@ async def _insert(
             "request": _shown(submission.sent),
             "spec": encode_spec(spec),
             "simulated": any(model.simulated for model in (*spec.models, *spec.called)),
+            "tags": wanted.tags if isinstance(wanted, JobIn) else [],
             "metadata_": wanted.metadata if isinstance(wanted, JobIn) else {},
             "planned_responses": prepared.planned_responses,
             "expected_verdicts": prepared.expected_verdicts,
