@@ -42,7 +42,7 @@ from app.api.providers import model_routes
 from app.api.providers import routes as connections
 from app.api.results import figures
 from app.api.results import routes as comparisons
-from app.api.sets import persona_sets, question_sets
+from app.api.sets import persona_sets, question_sets, rubric_sets
 from app.api.webhooks import routes as webhooks
 from app.bootstrap import (
     configure_logging,
@@ -116,6 +116,7 @@ RESOURCES = (
     comparisons.router,
     question_sets.router,
     persona_sets.router,
+    rubric_sets.router,
     annotations.router,
     flags.router,
     webhooks.router,

@@ -28,6 +28,7 @@ NAVIGATION = {
         "how-to/providers",
         "how-to/budgets",
         "how-to/batches",
+        "how-to/rubrics",
         "how-to/labelling",
         "how-to/exports",
         "how-to/continuous-integration",

@@ -140,6 +140,10 @@ class AsyncAssayClient:
     question_set = _method(operations.question_set)
     question_sets = _method(operations.question_sets)
     iter_question_sets = _listing(operations.question_sets)
+    keep_rubrics = _method(operations.keep_rubrics)
+    rubric_set = _method(operations.rubric_set)
+    rubric_sets = _method(operations.rubric_sets)
+    iter_rubric_sets = _listing(operations.rubric_sets)
 
     keep_annotations = _method(operations.keep_annotations)
     keep_annotation_file = _method(operations.keep_annotation_file)

@@ -45,6 +45,9 @@ from persona_assay.types import (
     QuestionSetList,
     ResponseList,
     Results,
+    RubricSet,
+    RubricSetIn,
+    RubricSetList,
     RunDistances,
     ShareLink,
     ShareLinkList,
@@ -521,6 +524,21 @@ def question_set(set_id: str) -> Call[QuestionSet]:
 def question_sets(*, limit: int = 20, after: str | None = None) -> Call[QuestionSetList]:
     """A page of question sets, newest first, without their questions."""
     return Call("GET", "/v1/question-sets", read_json, query=given(limit=limit, after=after))
+
+
+def keep_rubrics(rubrics: RubricSetIn) -> Call[RubricSet]:
+    """Stores a set of rubrics and prompts for tasks; a job names it in ``rubrics``."""
+    return Call("POST", "/v1/rubric-sets", read_json, body=rubrics)
+
+
+def rubric_set(set_id: str) -> Call[RubricSet]:
+    """A rubric set with its words."""
+    return Call("GET", "/v1/rubric-sets/{set_id}", read_json, {"set_id": set_id})
+
+
+def rubric_sets(*, limit: int = 20, after: str | None = None) -> Call[RubricSetList]:
+    """A page of rubric sets, newest first, without their words."""
+    return Call("GET", "/v1/rubric-sets", read_json, query=given(limit=limit, after=after))
 
 
 # -- what people say ----------------------------------------------------------------------------------------------

@@ -1717,6 +1717,10 @@ class HumanStudy(TypedDict):
     """PersonaGym's Table 2, where people have graded responses by its rubrics; else empty."""
 
 
+ItemSource: TypeAlias = Literal["questions", "essay_context", "common"]
+"""Where a task's items come from."""
+
+
 class JobCalibration(TypedDict):
     """A job's totals as people would score them; empty if nothing that was drawn has been labelled."""
 
@@ -2075,7 +2079,9 @@ class JobIn(TypedDict):
     environment_pool: NotRequired[Sequence[str] | None]
     """Environments to select from, instead of the built-in 150."""
     gym_instruction: NotRequired[str | None]
-    """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
+    """PersonaGym's persona instruction: `adopt` (the paper's appendix), `closely_mirror` (its section 3.2), or a text with `{persona}`."""
+    rubrics: NotRequired[str | None]
+    """ID of a rubric set (`GET /v1/rubric-sets`), whose words replace those of the tasks; it may also bring tasks of its own."""
     thresholds: NotRequired[Sequence[str]]
     """Thresholds that `GET /v1/jobs/{id}/gate` checks by default."""
     minimum_coverage: NotRequired[float]
@@ -2997,7 +3003,9 @@ class PlanIn(TypedDict):
     environment_pool: NotRequired[Sequence[str] | None]
     """Environments to select from, instead of the built-in 150."""
     gym_instruction: NotRequired[str | None]
-    """PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror` (its section 3.2)."""
+    """PersonaGym's persona instruction: `adopt` (the paper's appendix), `closely_mirror` (its section 3.2), or a text with `{persona}`."""
+    rubrics: NotRequired[str | None]
+    """ID of a rubric set (`GET /v1/rubric-sets`), whose words replace those of the tasks; it may also bring tasks of its own."""
     thresholds: NotRequired[Sequence[str]]
     """Thresholds that `GET /v1/jobs/{id}/gate` checks by default."""
     minimum_coverage: NotRequired[float]
@@ -3089,6 +3097,8 @@ class QuestionSetIn(TypedDict):
     """A name, for people."""
     questions: Mapping[str, Mapping[str, Sequence[str]]]
     """Questions by task (id, title or alias) by persona: its description, or its published file's name (the description with `.json`, optionally in a directory `questions`)."""
+    rubrics: NotRequired[str | None]
+    """A rubric set, if the questions are for tasks that it adds."""
 
 
 class QuestionSetSummary(TypedDict):
@@ -3282,6 +3292,70 @@ class RotationIn(TypedDict):
 
     overlap_seconds: NotRequired[int]
     """How long the replaced key stays valid; 0 revokes it at once."""
+
+
+class RubricSet(TypedDict):
+    """An immutable set of rubrics and prompts."""
+
+    id: str
+    object: Literal["rubric_set"]
+    name: str | None
+    tasks: dict[str, dict[str, str | list[str]]]
+    """The given words by field by task ID."""
+    rubric: str | None
+    score_examples: str | None
+
+
+class RubricTaskIn(TypedDict):
+    """A task's own words. A built-in task keeps those that are left out."""
+
+    title: NotRequired[str | None]
+    """Its name in prompts; required for a new task."""
+    description: NotRequired[str | None]
+    """PersonaGym: the rubric's task description."""
+    guidelines: NotRequired[Sequence[str] | None]
+    """PersonaGym: what a response must be like for each score, from 1 to 5."""
+    question_criteria: NotRequired[str | None]
+    """PersonaGym: what the questions must be like that the reasoner writes."""
+    rubric: NotRequired[str | None]
+    """PersonaGym: the rubric's whole text, as in its released files, with `{persona}`, `{question}`, `{response}` and `{score_example}`; instead of description and guidelines."""
+    items: NotRequired[ItemSource | None]
+    """Atomic tasks: where the items come from; required for a new task."""
+    prompt: NotRequired[str | None]
+    """Atomic tasks: the request for a text, with `{question}` or `{context}` if the items have one."""
+    scoring_prompt: NotRequired[str | None]
+    """Atomic tasks: the judge's prompt for one sentence, with `{atomic unit}` and `{options}`, and if you like `{dimension}` and `{question}`."""
+
+
+class RubricSetIn(TypedDict):
+    """Words to store as a set. PersonaGym's released rubric files are accepted unchanged, each text by its task or file name."""
+
+    name: NotRequired[str | None]
+    """A name, for people."""
+    tasks: NotRequired[Mapping[str, str | RubricTaskIn]]
+    """By task: its ID, title or alias, the name of a released file (`Toxicity.txt`), or the ID of a new task. A text stands for `{"rubric": text}`."""
+    rubric: NotRequired[str | None]
+    """The rubric of PersonaGym's tasks that have no whole text of their own, with `{task}`, `{task_description}`, `{guidelines}`, `{score_example}`, `{persona}`, `{question}` and `{response}`."""
+    score_examples: NotRequired[str | None]
+    """Asks the reasoner for exemplars, with `{persona}`, `{question}` and `{rubric}`."""
+
+
+class RubricSetSummary(TypedDict):
+    """A rubric set in a list."""
+
+    id: str
+    object: Literal["rubric_set"]
+    name: str | None
+    created_at: str
+    tasks: int
+
+
+class RubricSetList(TypedDict):
+    """A page of rubric sets, newest first."""
+
+    data: list[RubricSetSummary]
+    has_more: bool
+    next_cursor: str | None
 
 
 class RunOfCell(TypedDict):

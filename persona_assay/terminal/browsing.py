@@ -1,4 +1,4 @@
-"""The commands that show what there is to use and what came back: `assay models`, `personas`, `tasks`, `responses` and `open`."""
+"""The commands that show what there is to use and what came back: `assay models`, `personas`, `tasks`, `rubrics`, `responses` and `open`."""
 
 from typing import TYPE_CHECKING
 
@@ -70,6 +70,39 @@ def tasks(url: str, *, as_json: bool) -> None:
 
 
 @click.command()
+@click.argument("given", metavar="[SET | FILE...]", nargs=-1)
+@click.option("--name", help="Name of the set that the files make.")
+@URL
+@AS_JSON
+def rubrics(given: tuple[str, ...], name: str | None, url: str, *, as_json: bool) -> None:
+    """List rubric sets, show one, or store files as one.
+
+    FILE is a JSON file as `POST /v1/rubric-sets` takes it, or PersonaGym's released rubrics, one task a text file.
+    """
+    with told_errors(), client_of(url) as client:
+        if len(given) == 1 and given[0].startswith("rset_"):
+            print_json(client.rubric_set(given[0]))
+            return
+        if not given:
+            if as_json:
+                print_json(client.rubric_sets(limit=500))
+                return
+
+            from persona_assay.terminal.browsing_views import rubric_sets_view  # noqa: PLC0415
+
+            _print(rubric_sets_view(list(client.iter_rubric_sets())))
+            return
+
+        from persona_assay.terminal.rubric_files import rubrics_of_files  # noqa: PLC0415
+
+        kept = client.keep_rubrics(rubrics_of_files(given, name))
+        if as_json:
+            print_json(kept)
+        else:
+            click.echo(kept["id"])
+
+
+@click.command()
 @JOB
 @click.option("--model", help="Only this model's.")
 @click.option("--persona", help="Only this persona's.")
@@ -134,5 +167,5 @@ def _print(view: "RenderableType") -> None:
     out().print(view)
 
 
-COMMANDS = (models, personas, tasks, responses, open_)
+COMMANDS = (models, personas, tasks, rubrics, responses, open_)
 """In the order of the help."""

@@ -55,6 +55,16 @@ def persona_set_view(found: Json, dimensions: Sequence[Json]) -> RenderableType:
     return Fitted(table)
 
 
+def rubric_sets_view(kept: Sequence[Json]) -> RenderableType:
+    """Rubric sets with the number of their tasks."""
+    if not kept:
+        return Text("No rubric sets. Store one: assay rubrics FILE", style="hint")
+    table = _table("set", "tasks", "name")
+    for one in kept:
+        table.add_row(one["id"], f"{one['tasks']:,}", printable(one["name"] or ""))
+    return Group(Fitted(table), Text("Show a set: assay rubrics SET", style="hint"))
+
+
 def tasks_view(found: Json) -> RenderableType:
     """Tasks, then dimensions with their levels."""
     tasks = _table("task", "title", "framework")

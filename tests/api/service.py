@@ -26,7 +26,7 @@ from app.api.labels import routes as annotations
 from app.api.providers import model_routes
 from app.api.providers import routes as connections
 from app.api.results import routes as comparisons
-from app.api.sets import persona_sets, question_sets
+from app.api.sets import persona_sets, question_sets, rubric_sets
 from app.api.webhooks import routes as webhooks
 from embedded.supervisor import free_port
 from tests.databases import libpq_url
@@ -40,6 +40,7 @@ ROUTES = [
         comparisons,
         question_sets,
         persona_sets,
+        rubric_sets,
         annotations,
         flags,
         webhooks,

@@ -128,8 +128,7 @@ async def keep_question_set(request: Request, services: ServicesDep, tenant: Ten
         sent = {"name": typed.text("name") or None, "questions": asked}
         try:
             body = validated(QuestionSetIn, sent)
-            tasks = services.submission.catalog.gym.tasks
-            made = await keep_questions(services.engine, tenant, body.name, body.questions, tasks)
+            made = await keep_questions(services.engine, tenant, body, services.submission.catalog)
             return RedirectResponse(f"/question-sets/{made.id}", HTTPStatus.SEE_OTHER)
         except InvalidJobError as error:
             wrong = list(error.errors)

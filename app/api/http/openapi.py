@@ -32,6 +32,7 @@ TAGS = (
     {"name": "decisions", "description": "Comparisons of models, and gates on results."},
     {"name": "question sets", "description": "Questions of your own, for PersonaGym's tasks."},
     {"name": "persona sets", "description": "Personas of your own."},
+    {"name": "rubric sets", "description": "Rubrics, prompts and tasks of your own."},
     {
         "name": "annotations",
         "description": "Human labels, labelling rounds, and values calibrated by them.",

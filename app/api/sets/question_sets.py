@@ -41,9 +41,7 @@ async def create(
     body: QuestionSetIn, services: ServicesDep, tenant: TenantDep, response: Response
 ) -> QuestionSet:
     """Stores questions by persona description and task. The same questions always give the same set, whoever sends them."""
-    found = await keep_questions(
-        services.engine, tenant, body.name, body.questions, services.submission.catalog.gym.tasks
-    )
+    found = await keep_questions(services.engine, tenant, body, services.submission.catalog)
     response.headers["Location"] = f"/v1/question-sets/{found.id}"
     return found
 

@@ -1,4 +1,4 @@
-"""Question sets and persona sets: immutable, named by a hash of their content, and which jobs have to do with them.
+"""Question sets, persona sets and rubric sets: immutable, named by a hash of their content, and which jobs have to do with them.
 
 A set that somebody posted stays. One that only came of jobs goes with the last of them.
 """
@@ -12,9 +12,10 @@ from sqlalchemy import case, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.sets.tables import JobSet, PersonaSet, QuestionSet
+from app.db.sets.tables import JobSet, PersonaSet, QuestionSet, RubricSet
 
-Table = Literal["question_sets", "persona_sets"]
+Table = Literal["question_sets", "persona_sets", "rubric_sets"]
+TABLES: tuple[Table, ...] = ("question_sets", "persona_sets", "rubric_sets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,7 @@ class SetSummary:
         created_at: When its content was first kept.
         personas: How many personas it has, or has questions for.
         questions: How many questions; 0 for a persona set.
+        tasks: How many tasks a rubric set has words for; else 0.
     """
 
     id: str
@@ -34,6 +36,7 @@ class SetSummary:
     created_at: datetime
     personas: int
     questions: int
+    tasks: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +91,16 @@ async def keep_persona_set(
     await _keep(connection, PersonaSet, values)
 
 
+async def keep_rubric_set(
+    connection: AsyncConnection, tenant: str, set_id: str, content: Mapping[str, Any], *, name: str | None
+) -> None:
+    """Keeps a rubric set; the same content is kept once, see :func:`_keep` for its name."""
+    values = {"tenant": tenant, "id": set_id, "name": name, "content": dict(content), "posted": True}
+    await _keep(connection, RubricSet, values)
+
+
 async def _keep(
-    connection: AsyncConnection, table: type[QuestionSet | PersonaSet], values: Mapping[str, Any]
+    connection: AsyncConnection, table: type[QuestionSet | PersonaSet | RubricSet], values: Mapping[str, Any]
 ) -> None:
     """Writes a set, or marks the one that is there; either way its row is locked against its removal.
 
@@ -169,7 +180,7 @@ async def store_diversity(
 
 async def note_named(connection: AsyncConnection, tenant: str, job_id: str, set_ids: Collection[str]) -> None:
     """Notes which sets a job names; one that was removed in the meantime is left out (the job has a copy)."""
-    for table in ("question_sets", "persona_sets") if set_ids else ():
+    for table in TABLES if set_ids else ():
         await connection.execute(
             text(
                 "INSERT INTO job_sets (job_id, set_id, tenant, made) SELECT :job, id, :tenant, false"
@@ -227,6 +238,17 @@ async def question_set(
     return None if row is None else (row.name, row.content)
 
 
+async def rubric_set(
+    connection: AsyncConnection, tenant: str, set_id: str
+) -> tuple[str | None, dict[str, Any]] | None:
+    """Name and content of a tenant's rubric set."""
+    rows = await connection.execute(
+        select(RubricSet.name, RubricSet.content).where(RubricSet.tenant == tenant, RubricSet.id == set_id)
+    )
+    row = rows.first()
+    return None if row is None else (row.name, row.content)
+
+
 async def persona_sets(
     connection: AsyncConnection, tenant: str, set_ids: Collection[str]
 ) -> dict[str, StoredPersonaSet]:
@@ -242,9 +264,10 @@ async def persona_sets(
 _SIZES = {
     "question_sets": (
         "(SELECT count(*) FROM jsonb_object_keys(content)), (SELECT coalesce(sum(jsonb_array_length(t.value)), 0)"
-        " FROM jsonb_each(content) p, jsonb_each(p.value) t)"
+        " FROM jsonb_each(content) p, jsonb_each(p.value) t), 0"
     ),
-    "persona_sets": "jsonb_array_length(content), 0",
+    "persona_sets": "jsonb_array_length(content), 0, 0",
+    "rubric_sets": "0, 0, (SELECT count(*) FROM jsonb_object_keys(content->'tasks'))",
 }
 
 
@@ -272,4 +295,4 @@ async def list_sets(
         ),
         values,
     )
-    return [SetSummary(id_, name, at, int(people), int(asked)) for id_, name, at, people, asked in rows]
+    return [SetSummary(id_, name, at, *map(int, sizes)) for id_, name, at, *sizes in rows]

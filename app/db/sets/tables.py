@@ -1,4 +1,4 @@
-"""The tables of question sets and persona sets, and which jobs have to do with which."""
+"""The tables of question sets, persona sets and rubric sets, and which jobs have to do with which."""
 
 from datetime import datetime
 from typing import Any
@@ -44,8 +44,24 @@ class PersonaSet(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
+class RubricSet(Base):
+    """An immutable set of rubrics and prompts, named by its content."""
+
+    __tablename__ = "rubric_sets"
+    __table_args__ = (Index("ix_rubric_sets_newest", "tenant", "created_at", "id"),)
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str | None]
+    content: Mapped[dict[str, Any]]
+    """Words by field by task id, and templates."""
+    posted: Mapped[bool]
+    """As of a question set; no job makes one, so it is always true."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
 class JobSet(Base):
-    """Which question sets and persona sets a job has to do with: it made them, or it named them."""
+    """Which sets a job has to do with: it made them, or it named them."""
 
     __tablename__ = "job_sets"
     __table_args__ = (Index("ix_job_sets_set_id", "tenant", "set_id"),)

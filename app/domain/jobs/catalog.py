@@ -10,6 +10,7 @@ from app.domain.instruments.rules import RuleBook
 from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.personagym_resolve import GymCatalog, KeptQuestions
 from app.domain.jobs.request import ModelIn
+from app.domain.jobs.rubrics import RubricContent
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
 from app.domain.providers.model import Takes
@@ -22,6 +23,7 @@ class KeptSets:
 
     personas: Mapping[str, tuple[Persona, ...]] = field(default_factory=dict)
     questions: KeptQuestions = field(default_factory=dict)
+    rubrics: Mapping[str, RubricContent] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """From a job's request to its PersonaGym part: looks every name up and says everything that is wrong, field by field."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from app.domain.errors import escape_pointer
 from app.domain.instruments.dimension import Dimension
@@ -69,6 +69,9 @@ class GymResolution:
     given: tuple[GivenStep, ...]
 
 
+OWN_INSTRUCTION = "own"
+"""Id of a persona instruction that the job wrote itself."""
+
 OPTIONS = ("atomic", "questions", "questions_per_environment", "runs")
 """What only PersonaGym's tasks take: fields of ``TaskIn``."""
 
@@ -127,10 +130,11 @@ def resolve_gym(
         writes = "questions and exemplars" if brought is None else "exemplars"
         fail("/reasoner", f"PersonaGym's tasks need a reasoner, which writes their {writes}")
         return None
+    instruction, prompts = _instruction(request, catalog.prompts, fail)
     spec = GymSpec(
         tasks=specs,
-        prompts=catalog.prompts,
-        instruction=_instruction(request, catalog, fail),
+        prompts=prompts,
+        instruction=instruction,
         pool=_pool(request, catalog, fail),
         own_pool=request.environment_pool is not None,
         dimension=catalog.dimension,
@@ -183,14 +187,19 @@ def _check_personas(personas: Sequence[Persona], pointer_of: Callable[[str], str
         seen[description] = persona.id
 
 
-def _instruction(request: JobIn, catalog: GymCatalog, fail: Fail) -> str:
+def _instruction(request: JobIn, prompts: GymPrompts, fail: Fail) -> tuple[str, GymPrompts]:
+    """The instruction's id, and the templates with it among them if it is the job's own."""
     chosen = request.gym_instruction
-    if chosen is None:
-        return catalog.prompts.default_instruction
-    if chosen not in catalog.prompts.instructions:
-        known = ", ".join(catalog.prompts.instructions)
-        fail("/gym_instruction", f"unknown instruction {chosen!r}; known: {known}")
-    return chosen
+    if chosen is None or chosen in prompts.instructions:
+        return chosen or prompts.default_instruction, prompts
+    if "{persona}" not in chosen:
+        known = ", ".join(prompts.instructions)
+        fail(
+            "/gym_instruction",
+            f"unknown instruction {chosen[:100]!r}; known: {known}; a text of your own must contain {{persona}}"
+            " (control asks without a persona)",
+        )
+    return OWN_INSTRUCTION, replace(prompts, instructions={**prompts.instructions, OWN_INSTRUCTION: chosen})
 
 
 def _pool(request: JobIn, catalog: GymCatalog, fail: Fail) -> tuple[str, ...]:
@@ -317,6 +326,11 @@ class _Questions:
             self._fail(pointer, message)
 
     def _by_task(self, by_task: Mapping[str, Sequence[str]], pointer: str) -> dict[str, tuple[str, ...]]:
+        if isinstance(self._asked, str):  # it may have tasks of a rubric set that this job does not name
+            known = {task.id for task in self._all_tasks}
+            by_task = {task: asked for task, asked in by_task.items() if task in known}
+            if not by_task:
+                return {}
         file = read_question_file(by_task, self._all_tasks)
         for error in file.errors:
             self._fail(f"{pointer}{error.pointer}", error.message)

@@ -533,10 +533,16 @@ class JobIn(Body):
     environment_pool: EnvironmentNames | None = Field(
         None, description="Environments to select from, instead of the built-in 150."
     )
-    gym_instruction: Identifier | None = Field(
+    gym_instruction: Prose | None = Field(
         None,
-        description="PersonaGym's persona instruction: `adopt` (the paper's appendix) or `closely_mirror`"
-        " (its section 3.2).",
+        description="PersonaGym's persona instruction: `adopt` (the paper's appendix), `closely_mirror`"
+        " (its section 3.2), or a text with `{persona}`.",
+    )
+    rubrics: Identifier | None = Field(
+        None,
+        description="ID of a rubric set (`GET /v1/rubric-sets`), whose words replace those of the tasks; it may"
+        " also bring tasks of its own.",
+        examples=["rset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"],
     )
     thresholds: list[ThresholdText] = Field(
         default_factory=list,

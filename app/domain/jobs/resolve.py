@@ -24,6 +24,7 @@ from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, Resp
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
 from app.domain.jobs.resolve_order_check import resolve_order_check
+from app.domain.jobs.resolve_rubrics import unknown_rubrics, unused_rubrics, with_rubrics
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.judging.hardening import key_problems
 from app.domain.personagym.task import GymTask
@@ -103,6 +104,7 @@ class _Resolver:
 
     def resolve(self) -> Resolution:
         self._choose_versions()
+        self._choose_rubrics()
         dimensions = self._dimensions()
         personas = self._personas(dimensions)
         tasks, gym_tasks = self._tasks()
@@ -200,6 +202,18 @@ class _Resolver:
             instrument=replace(self.catalog.instrument, **chosen),
             gym=replace(self.catalog.gym, instrument=replace(self.catalog.gym.instrument, **chosen)),
         )
+
+    def _choose_rubrics(self) -> None:
+        """Has a rubric set's words take the place of the instruments'."""
+        named = self.request.rubrics
+        if named is None:
+            return
+        words = self.catalog.kept.rubrics.get(named)
+        if words is None:
+            self._fail("/rubrics", unknown_rubrics(named))
+            return
+        self.catalog = with_rubrics(self.catalog, words)
+        self.errors += unused_rubrics(self.request, words, self.catalog)
 
     # -- dimensions and personas ------------------------------------------------------------------------------
 

@@ -69,7 +69,7 @@ def score_examples_prompt(prompts: GymPrompts, task: GymTask, persona: str, ques
 
 def rubric_outline(prompts: GymPrompts, task: GymTask) -> str:
     """A task's rubric before anything is known of a persona; its other placeholders stay, as in Box A.4-1."""
-    return fill(prompts.rubric, _outline_values(task))
+    return fill(task.rubric or prompts.rubric, _outline_values(task))
 
 
 def rubric_prompt(
@@ -93,12 +93,19 @@ def rubric_prompt(
     """
     values = {
         **_outline_values(task),
-        "score_example": "\n".join(f"Score {score}: {exemplars[score]}" for score in sorted(exemplars)),
+        "score_example": _score_examples(task, exemplars),
         "persona": persona.strip(),
         "question": question,
         "response": response,
     }
-    return fill(prompts.rubric, values)
+    return fill(task.rubric or prompts.rubric, values)
+
+
+def _score_examples(task: GymTask, exemplars: Mapping[int, str]) -> str:
+    """The exemplars as the paper prints them; in a rubric that is a whole text, as PersonaGym's released code fills it in."""
+    if task.rubric:
+        return "\n\n".join(f'Score {score}: "{exemplars[score]}"' for score in sorted(exemplars))
+    return "\n".join(f"Score {score}: {exemplars[score]}" for score in sorted(exemplars))
 
 
 def persona_generation_prompt(prompts: GymPrompts, count: int, existing: Sequence[str] = ()) -> str:

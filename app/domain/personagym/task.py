@@ -11,7 +11,7 @@ GRADE_SCALE = Scale(1, 5)
 
 @dataclass(frozen=True, slots=True)
 class GymTask:
-    """One of the five evaluation tasks.
+    """One of the five evaluation tasks, or one that a rubric set adds.
 
     Attributes:
         id: For example ``"expected_action"``.
@@ -21,6 +21,7 @@ class GymTask:
         guidelines: The rubric's requirements for the scores 1 to 5, in this order.
         question_criteria: What the questions must be like, for the reasoner who makes them.
         from_paper: Which of the texts (by attribute) the paper prints; the others are this project's.
+        rubric: The whole text of its rubric, as in PersonaGym's released files, in place of the common template; mostly empty.
     """
 
     id: str
@@ -30,6 +31,7 @@ class GymTask:
     guidelines: tuple[str, ...]
     question_criteria: str
     from_paper: frozenset[str] = frozenset()
+    rubric: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Question sets and persona sets as clients ask for them and are shown them."""
+"""Question sets, persona sets and rubric sets as clients ask for them and are shown them."""
 
 from datetime import datetime
 from typing import Annotated, Literal
@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from app.domain.contract import Answer, Body, Line, Page
+from app.domain.contract import Answer, Body, Identifier, Line, Page
 from app.domain.instruments.persona import MAX_PERSONAS
 from app.domain.jobs.request import GenerateIn, QuestionsByPersona
 from app.domain.personagym.diversity import Diversity
@@ -29,6 +29,9 @@ class QuestionSetIn(Body):
         min_length=1,
         description="Questions by task (id, title or alias) by persona: its description, or its published "
         "file's name (the description with `.json`, optionally in a directory `questions`).",
+    )
+    rubrics: Identifier | None = Field(
+        None, description="A rubric set, if the questions are for tasks that it adds."
     )
 
 
@@ -140,3 +143,28 @@ class PersonaSetSummary(Answer):
 
 class PersonaSetList(Page[PersonaSetSummary]):
     """A page of persona sets, newest first."""
+
+
+class RubricSet(Answer):
+    """An immutable set of rubrics and prompts."""
+
+    id: str = Field(examples=["rset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
+    object: Literal["rubric_set"] = "rubric_set"
+    name: str | None
+    tasks: dict[str, dict[str, str | list[str]]] = Field(description="The given words by field by task ID.")
+    rubric: str | None
+    score_examples: str | None
+
+
+class RubricSetSummary(Answer):
+    """A rubric set in a list."""
+
+    id: str = Field(examples=["rset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
+    object: Literal["rubric_set"] = "rubric_set"
+    name: str | None
+    created_at: datetime
+    tasks: int
+
+
+class RubricSetList(Page[RubricSetSummary]):
+    """A page of rubric sets, newest first."""

@@ -8,10 +8,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs.preparations import StoredStep
 from app.db.sets import sets
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
+from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.imports import persona_of_file, read_question_file
+from app.domain.jobs.resolve_rubrics import unknown_rubrics, with_rubrics
+from app.domain.jobs.rubrics import RubricContent
 from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.task import GymTask
-from app.domain.sets.contract import QuestionSet
+from app.domain.sets.contract import QuestionSet, QuestionSetIn
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
 from app.services.sets.sets import QUESTION_SET, set_id
@@ -35,21 +38,31 @@ def questions_of(spec: JobSpec, steps: Mapping[tuple[int, str], StoredStep]) -> 
 
 
 async def keep_questions(
-    engine: AsyncEngine,
-    tenant: str,
-    name: str | None,
-    questions: Mapping[str, Mapping[str, list[str]]],
-    tasks: Mapping[str, GymTask],
+    engine: AsyncEngine, tenant: str, given: QuestionSetIn, catalog: Catalog
 ) -> QuestionSet:
     """Keeps questions as a set and returns it; the first name that it got stays.
 
     Raises:
-        InvalidJobError: If a task is unknown or named twice, or a list is empty.
+        InvalidJobError: If a task or the rubric set is unknown, a task is named twice, or a list is empty.
     """
-    content, id_ = await on_a_thread(tenant, partial(_read, questions, tasks))
+    tasks = await _tasks(engine, tenant, given.rubrics, catalog)
+    content, id_ = await on_a_thread(tenant, partial(_read, given.questions, tasks))
     async with engine.begin() as connection:
-        await sets.keep_question_set(connection, tenant, id_, content, name=name, posted=True)
+        await sets.keep_question_set(connection, tenant, id_, content, name=given.name, posted=True)
     return await find_question_set(engine, tenant, id_)
+
+
+async def _tasks(
+    engine: AsyncEngine, tenant: str, rubrics: str | None, catalog: Catalog
+) -> Mapping[str, GymTask]:
+    """PersonaGym's tasks, and those that a rubric set adds."""
+    if rubrics is None:
+        return catalog.gym.tasks
+    async with engine.connect() as connection:
+        words = await sets.rubric_set(connection, tenant, rubrics)
+    if words is None:
+        raise InvalidJobError([FieldError("/rubrics", unknown_rubrics(rubrics))])
+    return with_rubrics(catalog, RubricContent(**words[1])).gym.tasks
 
 
 async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> QuestionSet:

@@ -12,9 +12,10 @@ from app.db.sets.sets import JobOfSet, SetSummary, Table
 from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.catalog import KeptSets
 from app.domain.jobs.request import JobIn
+from app.domain.jobs.rubrics import RubricContent
 from app.services.idempotency import hash_of
 
-QUESTION_SET, PERSONA_SET = "qset", "pset"
+QUESTION_SET, PERSONA_SET, RUBRIC_SET = "qset", "pset", "rset"
 _PERSONA_SET_ID = re.compile(rf"{PERSONA_SET}_[0-9a-f]{{32}}")
 
 
@@ -50,11 +51,12 @@ async def jobs_of_set(engine: AsyncEngine, tenant: str, set_id: str, limit: int)
 def sets_named(wanted: JobIn) -> list[str]:
     """The ids of the kept sets that a job names, whether there are such sets or not."""
     named = [name for name in wanted.personas if isinstance(name, str) and is_persona_set_id(name)]
-    return [*named, wanted.questions] if isinstance(wanted.questions, str) else named
+    named += [wanted.questions] if isinstance(wanted.questions, str) else []
+    return named if wanted.rubrics is None else [*named, wanted.rubrics]
 
 
 async def kept_sets(engine: AsyncEngine, tenant: str, wanted: JobIn) -> KeptSets:
-    """The question set and the persona sets that a job names, as far as there are any."""
+    """The question set, the persona sets and the rubric set that a job names, as far as there are any."""
     named = sets_named(wanted)
     if not named:
         return KeptSets()
@@ -62,9 +64,11 @@ async def kept_sets(engine: AsyncEngine, tenant: str, wanted: JobIn) -> KeptSets
         people = await sets.persona_sets(connection, tenant, named)
         asked = wanted.questions if isinstance(wanted.questions, str) else None
         found = None if asked is None else await sets.question_set(connection, tenant, asked)
+        words = None if wanted.rubrics is None else await sets.rubric_set(connection, tenant, wanted.rubrics)
     return KeptSets(
         {id_: tuple(map(persona_of, each.content)) for id_, each in people.items()},
         {} if asked is None or found is None else {asked: found[1]},
+        {} if wanted.rubrics is None or words is None else {wanted.rubrics: RubricContent(**words[1])},
     )
 
 

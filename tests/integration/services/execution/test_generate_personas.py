@@ -16,7 +16,7 @@ from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.status import JobStatus
 from app.domain.personagym.generation import MOST_FRUITLESS, NewPersonas, read_new_personas
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
-from app.instruments.personagym_loader import load_personagym
+from app.domain.sets.contract import QuestionSetIn
 from app.ports import FailureKind, ModelCallError
 from app.services.execution import generate_personas
 from app.services.jobs.control import delete_job, retry_job
@@ -252,7 +252,9 @@ class TestDeletedJob:
         async with engine.connect() as connection:
             found = await sets.question_set(connection, TENANT, set_id)
         assert found is not None
-        kept = await keep_questions(engine, TENANT, "mine", found[1], load_personagym().tasks)
+        catalog = submission_dependencies(engine, RecordingQueue()).catalog
+        given = QuestionSetIn(name="mine", questions=found[1])
+        kept = await keep_questions(engine, TENANT, given, catalog)
         assert (kept.id, kept.name) == (set_id, "mine")
         await self.delete(worker, job)
         assert await kept_sets(engine) == {set_id}
