@@ -33,7 +33,7 @@ from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
 from app.api.http.traced import Traced
-from app.api.jobs import catalog, events, exports, share_links
+from app.api.jobs import catalog, events, exports, imports, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
 from app.api.labels import flags
@@ -111,6 +111,7 @@ RESOURCES = (
     jobs.router,
     share_links.router,
     exports.router,
+    imports.router,
     events.router,
     figures.router,
     comparisons.router,

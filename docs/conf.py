@@ -25,6 +25,7 @@ NAVIGATION = {
     "Start": ["tutorial", "concepts", "glossary"],
     "How to": [
         "how-to/jobs",
+        "how-to/importing",
         "how-to/providers",
         "how-to/budgets",
         "how-to/batches",

@@ -99,6 +99,7 @@ class AsyncAssayClient:
 
     submit = _method(operations.submit)
     clone = _method(operations.clone)
+    read_import = _method(operations.read_import)
     create_share_link = _method(operations.create_share_link)
     share_links = _method(operations.share_links)
     revoke_share_link = _method(operations.revoke_share_link)

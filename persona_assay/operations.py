@@ -23,6 +23,7 @@ from persona_assay.types import (
     FlagList,
     Gate,
     HumanStudy,
+    ImportPreview,
     JobCalibration,
     JobChangeIn,
     JobDetail,
@@ -133,6 +134,38 @@ def share_links(job_id: str) -> Call[ShareLinkList]:
 def revoke_share_link(job_id: str, link_id: str) -> Call[ShareLink]:
     """Ends a share link for good."""
     return Call("DELETE", f"{SHARE_LINKS}/{{link_id}}", read_json, {"job_id": job_id, "link_id": link_id})
+
+
+def read_import(
+    file: bytes,
+    *,
+    name: str | None = None,
+    kind: str | None = None,
+    persona: str | None = None,
+    trait: Sequence[str] = (),
+    task: str | None = None,
+    model: str | None = None,
+    column: Sequence[str] = (),
+) -> Call[ImportPreview]:
+    """Reads a file that another tool wrote; nothing is stored.
+
+    Args:
+        file: The file's content.
+        name: Its name, which tells YAML and CSV.
+        kind: Its kind; default: recognized.
+        persona: The persona of all texts, by ID or description, instead of the file's.
+        trait: The personas' traits, such as ``E=high``.
+        task: The task of all texts.
+        model: The name of the model that wrote all texts.
+        column: What a table's columns hold, such as ``text=answer``.
+
+    Returns:
+        What was found and refused, and the bodies for `submit`, `keep_personas` and `keep_questions`.
+    """
+    query: Query = given(name=name, kind=kind, persona=persona, task=task, model=model)
+    query = {**query, **({"trait": trait} if trait else {}), **({"column": column} if column else {})}
+    headers = {"Content-Type": "application/octet-stream"}
+    return Call("POST", "/v1/imports", read_json, query=query, content=file, headers=headers)
 
 
 def plan(job: JobIn, *, detect: DetectIn | None = None) -> Call[Plan]:

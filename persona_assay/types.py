@@ -1582,6 +1582,24 @@ class FlagList(TypedDict):
     next_cursor: str | None
 
 
+class FoundName(TypedDict):
+    """A model, persona or task, with its number of texts."""
+
+    name: str
+    count: int
+    description: NotRequired[str | None]
+    """Of a persona: its description, shortened."""
+
+
+class FoundScore(TypedDict):
+    """The scores that the tool's own scorer gave."""
+
+    name: str
+    count: int
+    lowest: float
+    highest: float
+
+
 class GateCheck(TypedDict):
     """One value checked against one threshold."""
 
@@ -1715,6 +1733,71 @@ class HumanStudy(TypedDict):
     """By kind, dimension, model, task and judge."""
     published: list[PublishedAgreement]
     """PersonaGym's Table 2, where people have graded responses by its rubrics; else empty."""
+
+
+class ReasonCount(TypedDict):
+    """How many records were refused for a reason."""
+
+    reason: str
+    count: int
+
+
+class RefusedRecord(TypedDict):
+    """A record that was not taken."""
+
+    place: str
+    """JSON pointer into the file; `/lines/<n>`, `/rows/<n>`, `/files/<name>` or `/chunks/<n>` where it is not JSON."""
+    reason: str
+
+
+class SampleRecord(TypedDict):
+    """One of the first records, shortened."""
+
+    place: str
+    persona: str | None
+    model: str | None
+    task: str | None
+    prompt: str | None
+    text: str | None
+    scores: dict[str, float]
+
+
+class ImportPreview(TypedDict):
+    """What a file has and how it maps; nothing of it is stored."""
+
+    object: Literal["import"]
+    kind: str
+    """The file's kind."""
+    found: int
+    """Texts, personas or questions found, and records that have none."""
+    mapped: int
+    """How many of them the bodies below have."""
+    refused: int
+    """How many were refused: `found` − `mapped`."""
+    reasons: list[ReasonCount]
+    """Why, most frequent first; all refused ones are counted."""
+    refused_records: list[RefusedRecord]
+    """The first 1,000 refused ones."""
+    mapping: dict[str, str]
+    """What of the file becomes what."""
+    models: list[FoundName]
+    personas: list[FoundName]
+    """The first 1,000."""
+    persona_count: int
+    tasks: list[FoundName]
+    prompts: int
+    """Number of different prompts."""
+    scores: list[FoundScore]
+    samples: list[SampleRecord]
+    """The first five records."""
+    notes: list[str]
+    """What is not taken as it is, and what still has to be chosen."""
+    job: dict[str, Any] | None
+    """A body for `POST /v1/jobs`, if there are texts; add judges."""
+    persona_set: dict[str, Any] | None
+    """A body for `POST /v1/persona-sets`, if there are personas without texts."""
+    question_set: dict[str, Any] | None
+    """A body for `POST /v1/question-sets`, if there are questions without answers."""
 
 
 ItemSource: TypeAlias = Literal["questions", "essay_context", "common"]

@@ -13,12 +13,13 @@ from importlib.metadata import entry_points
 import click
 from click.exceptions import Exit
 
-from persona_assay.terminal import browsing, checking, controlling, deciding, reading, submitting
+from persona_assay.terminal import browsing, checking, controlling, deciding, importing, reading, submitting
 from persona_assay.terminal.outcome import ERROR, Commands, say
 from persona_assay.version import VERSION
 
 COMMANDS: tuple[click.Command, ...] = (
     *submitting.COMMANDS,
+    *importing.COMMANDS,
     *browsing.COMMANDS,
     *checking.COMMANDS,
     *reading.COMMANDS,

@@ -1,0 +1,90 @@
+"""`/v1/imports`: files that other tools wrote, as bodies that can be sent."""
+
+import asyncio
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Response
+from pydantic import Field
+
+from app.api.http.access import needs
+from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.openapi import PROBLEMS, answers_with
+from app.api.http.problems import wrong_field
+from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.domain.contract import Line, Prose, Text
+from app.domain.jobs.import_preview import ImportPreview
+from app.domain.keys.api_key import Scope
+from app.importers.records import Options
+from app.importers.registry import NAMES, read_import
+from app.importers.tables import USUAL
+from app.services.long_texts import on_a_thread
+
+router = APIRouter(
+    prefix="/v1/imports",
+    tags=["jobs"],
+    route_class=StrictRoute,
+    dependencies=[Depends(no_unknown_parameters)],
+    responses=PROBLEMS,
+)
+
+EXAMPLE = (
+    '{"messages": [{"role": "user", "content": "How was it?"}, {"role": "assistant", "content": "Loud."}]}\n'
+)
+BINARY = {"schema": {"type": "string", "format": "binary"}, "example": EXAMPLE}
+Pairs = Annotated[list[Annotated[Text, Field(max_length=400)]], Field(max_length=50)]
+
+
+@router.post(
+    "",
+    operation_id="readImport",
+    responses=answers_with(ImportPreview),
+    openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": BINARY}}},
+    summary="Read another tool's file",
+)
+@needs(Scope.SUBMIT)
+async def create(
+    request: StrictRequest,
+    services: ServicesDep,
+    tenant: TenantDep,
+    name: Annotated[Line | None, Query(description="The file's name; tells YAML and CSV.")] = None,
+    kind: Annotated[Line | None, Query(description=f"Its kind: {', '.join(NAMES)}.")] = None,
+    persona: Annotated[
+        Prose | None,
+        Query(description="Persona of all texts, an id or a description, instead of the file's."),
+    ] = None,
+    trait: Annotated[Pairs, Query(description="Traits of the personas, such as `E=high`.")] = [],  # noqa: B006 - FastAPI copies it
+    task: Annotated[Line | None, Query(description="Task of all texts.")] = None,
+    model: Annotated[Line | None, Query(description="Name of the model that wrote all texts.")] = None,
+    column: Annotated[
+        Pairs, Query(description=f"Columns of a table, such as `text=answer`: {', '.join(USUAL)}.")
+    ] = [],  # noqa: B006 - FastAPI copies it
+) -> Response:
+    """Recognizes a file, says what is in it and how it maps, and gives bodies for jobs and sets. Nothing is stored.
+
+    The body is the file as it is. Each text, persona or question, and each record without one, is either mapped or refused with a
+    reason. A file that can't be read as a whole is a 422 with the place.
+    """
+    if kind is not None and kind not in NAMES:
+        raise wrong_field("/query/kind", f"unknown kind; known: {', '.join(NAMES)}")
+    options = Options(persona, _pairs("trait", trait), task, model, _pairs("column", column))
+    for unknown in options.columns.keys() - USUAL.keys():
+        raise wrong_field("/query/column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
+    data = await request.body()
+    gym_tasks = frozenset(services.submission.catalog.gym.tasks)
+    found = await on_a_thread(tenant, partial(read_import, data, name or "", kind, options, gym_tasks))
+    content = await asyncio.to_thread(found.model_dump_json)
+    return Response(content, media_type="application/json")
+
+
+def _pairs(name: str, given: Sequence[str]) -> dict[str, str]:
+    """The parameter's values, each ``key=value``, as an object."""
+    pairs = [each.partition("=") for each in given]
+    for n, (key, _, value) in enumerate(pairs):
+        if not (key.strip() and value.strip()):
+            raise wrong_field(f"/query/{name}/{n}", "must have the form name=value")
+    found = {key.strip(): value.strip() for key, _, value in pairs}
+    if len(found) < len(pairs):
+        raise wrong_field(f"/query/{name}", "has a name twice")
+    return found

@@ -1,0 +1,295 @@
+"""Makes of a file's records what can be sent: a job's body, a persona set, questions; and counts what was refused, and why."""
+
+import hashlib
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from app.domain.jobs.import_preview import (
+    MOST_LISTED,
+    SAMPLES,
+    FoundName,
+    FoundScore,
+    ImportPreview,
+    ReasonCount,
+    RefusedRecord,
+    SampleRecord,
+)
+from app.importers.records import Asked, Character, Options, Record, Refused, Said, fault_of
+
+DEFAULT_TASK = "social_media_post"
+"""Where neither the file nor the user names one: of the atomic tasks the only one that asks nothing, so texts of all kinds fit."""
+TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, LINE_CHARACTERS = 200_000, 20_000, 20_000, 300
+MOST_TEXTS, MOST_IN_JOB, MOST_IN_SET, MOST_MODELS = 200_000, 1_000, 10_000, 50
+SHOWN_CHARACTERS = 500
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
+_WORD = re.compile(r"[a-z0-9]+")
+
+
+class Collector:
+    """Takes records one by one, so that a large file's are never all there twice.
+
+    Args:
+        options: What the user says beside the file.
+        gym_tasks: Ids of the tasks whose texts answer questions of their own.
+    """
+
+    def __init__(self, options: Options, gym_tasks: Collection[str]) -> None:
+        self._options = options
+        self._gym_tasks = gym_tasks
+        self._found = 0
+        self._refused: list[RefusedRecord] = []
+        self._reasons: Counter[str] = Counter()
+        self._personas: dict[str, dict[str, Any]] = {}
+        self._persona_texts: Counter[str] = Counter()
+        self._models: Counter[str] = Counter()
+        self._tasks: Counter[str] = Counter()
+        self._prompts: set[str] = set()
+        self._scores: dict[str, list[float]] = {}
+        self._responses: list[dict[str, Any]] = []
+        self._questions: dict[str, dict[str, list[str]]] = {}
+        self._samples: list[SampleRecord] = []
+        self._unused: Counter[str] = Counter()
+        self._unnamed_models = 0
+
+    def add(self, record: Record) -> None:
+        """Takes a record, or refuses it."""
+        self._found += 1
+        reason = record.reason if isinstance(record, Refused) else self._take(record)
+        if reason is None:
+            return
+        self._reasons[reason.partition(" (")[0]] += 1
+        if len(self._refused) < MOST_LISTED:
+            self._refused.append(RefusedRecord(place=record.place, reason=reason))
+
+    def _take(self, record: Said | Character | Asked) -> str | None:
+        if isinstance(record, Said):
+            return self._take_text(record)
+        return self._take_character(record) if isinstance(record, Character) else self._take_question(record)
+
+    def _take_text(self, said: Said) -> str | None:
+        """Adds a response; says why not, if it can't be one."""
+        chosen = self._options
+        fault = fault_of(said.text, TEXT_CHARACTERS)
+        if fault is None and len(self._responses) >= MOST_TEXTS:
+            fault = f"a job has at most {MOST_TEXTS:,} texts"
+        task = chosen.task or said.task or DEFAULT_TASK
+        if fault is None and task in self._gym_tasks:
+            fault = _fault_of_question(said.prompt)
+        model = " ".join((chosen.model or said.model or "imported").split())[:LINE_CHARACTERS]
+        if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
+            fault = f"a job compares at most {MOST_MODELS} models"
+        if fault is None:
+            fault = fault_of(model, LINE_CHARACTERS)
+        if fault is not None:
+            return fault
+        persona, fault = self._persona_of(said)
+        if persona is None:
+            return fault
+        response: dict[str, Any] = {"persona": persona, "task": task, "model": model, "text": said.text}
+        if task in self._gym_tasks:
+            response["question"] = said.prompt
+        own = {"item": said.item, "run": said.run, "instruction": said.instruction}
+        if chosen.task is None and said.task is not None:
+            response |= {name: value for name, value in own.items() if value is not None}
+        self._responses.append(response)
+        self._count(said, model, persona, task)
+        return None
+
+    def _count(self, said: Said, model: str, persona: str, task: str) -> None:
+        self._models[model] += 1
+        self._unnamed_models += (self._options.model or said.model) is None
+        self._tasks[task] += 1
+        self._persona_texts[persona] += 1
+        if said.prompt is not None:
+            self._prompts.add(said.prompt)
+        for name, score in said.scores.items():
+            self._scores.setdefault(_visible(name[:LINE_CHARACTERS]), []).append(score)
+        if len(self._samples) < SAMPLES:
+            self._samples.append(
+                SampleRecord(
+                    place=said.place,
+                    persona=_shown(said.persona or persona),
+                    model=model,
+                    task=task,
+                    prompt=_shown(said.prompt),
+                    text=_shown(said.text),
+                    scores={_visible(name[:LINE_CHARACTERS]): each for name, each in said.scores.items()},
+                )
+            )
+
+    def _persona_of(self, said: Said) -> tuple[str | None, str | None]:
+        """The id of a text's persona, and why there is none."""
+        given = self._options.persona
+        if given is None and said.persona_id is not None and _ID.fullmatch(said.persona_id):
+            given = said.persona_id
+        if given is not None and _ID.fullmatch(given):
+            self._personas.setdefault(given, {})  # a persona of the service, named as jobs name it
+            return given, None
+        described = given or said.persona
+        if described is None:
+            return None, "has no persona (no system message or column); choose one for all texts"
+        return self._kept(described, None, MOST_IN_JOB)
+
+    def _kept(self, description: str, name: str | None, most: int) -> tuple[str | None, str | None]:
+        description = description.strip()
+        fault = fault_of(description, PERSONA_CHARACTERS)
+        if fault is not None:
+            return None, f"persona: {fault}"
+        id_ = _id_of(description, name)
+        if id_ not in self._personas and len(self._personas) >= most:
+            return None, f"more than {most:,} personas"
+        traits = {"traits": dict(self._options.traits)} if self._options.traits else {}
+        self._personas[id_] = {"id": id_, "description": description, **traits}
+        return id_, None
+
+    def _take_character(self, character: Character) -> str | None:
+        persona, fault = self._kept(character.description, character.name, MOST_IN_SET)
+        if persona is None:
+            return fault
+        self._unused.update(_visible(each[:LINE_CHARACTERS]) for each in character.unused)
+        if len(self._samples) < SAMPLES:
+            sample = SampleRecord(
+                place=character.place,
+                persona=_shown(character.description),
+                model=None,
+                task=None,
+                prompt=None,
+                text=None,
+                scores={},
+            )
+            self._samples.append(sample)
+        return None
+
+    def _take_question(self, asked: Asked) -> str | None:
+        fault = fault_of(asked.question, QUESTION_CHARACTERS)
+        task = self._options.task or asked.task
+        who = self._options.persona or asked.persona
+        if fault is None and task is None:
+            fault = "is a question without a task; choose one of PersonaGym's for all"
+        if fault is not None or task is None or who is None:
+            return fault or "is a question without a persona; choose one for all"
+        if task not in self._gym_tasks:
+            return "its task is none of PersonaGym's"
+        persona, fault = self._kept(who, None, MOST_IN_JOB)
+        if persona is None:
+            return fault
+        description = self._personas[persona]["description"]
+        self._questions.setdefault(description, {}).setdefault(task, []).append(asked.question)
+        self._prompts.add(asked.question)
+        if len(self._samples) < SAMPLES:
+            self._samples.append(
+                SampleRecord(
+                    place=asked.place,
+                    persona=_shown(who),
+                    model=None,
+                    task=task,
+                    prompt=_shown(asked.question),
+                    text=None,
+                    scores={},
+                )
+            )
+        return None
+
+    def preview(self, kind: str, mapping: Mapping[str, str]) -> ImportPreview:
+        """What was found, and what can be sent.
+
+        Args:
+            kind: The file's kind.
+            mapping: What of the file becomes what.
+        """
+        refused = self._reasons.total()
+        own = [persona for persona in self._personas.values() if persona]
+        return ImportPreview(
+            kind=kind,
+            found=self._found,
+            mapped=self._found - refused,
+            refused=refused,
+            reasons=[ReasonCount(reason=each, count=count) for each, count in self._reasons.most_common()],
+            refused_records=self._refused,
+            mapping=dict(mapping),
+            models=[FoundName(name=name, count=count) for name, count in self._models.most_common()],
+            personas=[
+                FoundName(
+                    name=id_, count=self._persona_texts[id_], description=_shown(each.get("description"))
+                )
+                for id_, each in list(self._personas.items())[:MOST_LISTED]
+            ],
+            persona_count=len(self._personas),
+            tasks=[FoundName(name=name, count=count) for name, count in self._tasks.most_common()],
+            prompts=len(self._prompts),
+            scores=[
+                FoundScore(name=name, count=len(values), lowest=min(values), highest=max(values))
+                for name, values in list(self._scores.items())[:MOST_LISTED]
+            ],
+            samples=self._samples,
+            notes=self._notes(),
+            job=self._job(own) if self._responses else None,
+            persona_set={"personas": own} if own and not self._responses else None,
+            question_set={"questions": self._questions} if self._questions else None,
+        )
+
+    def _job(self, own: list[dict[str, Any]]) -> dict[str, Any]:
+        named = [id_ for id_, persona in self._personas.items() if not persona]
+        return {"personas": [*named, *own], "tasks": list(self._tasks), "responses": self._responses}
+
+    def _notes(self) -> list[str]:
+        """What the user should know, or still has to say."""
+        notes = []
+        atomic = [task for task in self._tasks if task not in self._gym_tasks]
+        if self._responses and DEFAULT_TASK in self._tasks and self._options.task is None:
+            notes.append(f"No task is named: texts are taken as {DEFAULT_TASK}. Choose another with task.")
+        if atomic and any(persona and "traits" not in persona for persona in self._personas.values()):
+            notes.append(f"{', '.join(atomic)} measures traits: give them with trait, such as E=high.")
+        if self._prompts and atomic and len(self._prompts) > 1:
+            notes.append(
+                f"The {len(self._prompts):,} different prompts are not shown to judges; with one of PersonaGym's"
+                " tasks they are the questions."
+            )
+        if self._unnamed_models:
+            notes.append("Some texts name no model; they are called `imported` unless you choose a model.")
+        if self._scores:
+            notes.append("Scores are shown, not imported: they are not on a trait's scale.")
+        if self._unused:
+            notes.append(f"Not taken from cards: {', '.join(sorted(self._unused)[:30])}.")
+        return notes
+
+
+def collect(
+    records: Iterable[Record],
+    kind: str,
+    mapping: Mapping[str, str],
+    options: Options,
+    gym_tasks: Collection[str],
+) -> ImportPreview:
+    """What a file's records become; see :class:`Collector`."""
+    collector = Collector(options, gym_tasks)
+    for record in records:
+        collector.add(record)
+    return collector.preview(kind, mapping)
+
+
+def _id_of(description: str, name: str | None) -> str:
+    """An id that the same persona has in every file: some of its words, and a hash of all."""
+    words = _WORD.findall((name or description).casefold())[:4]
+    digest = hashlib.sha256(description.encode()).hexdigest()[:8]
+    return "-".join([*(word[:16] for word in words), digest])
+
+
+def _fault_of_question(prompt: str | None) -> str | None:
+    if prompt is None:
+        return "has no question, which the task needs"
+    fault = fault_of(prompt, QUESTION_CHARACTERS)
+    return None if fault is None else f"question: {fault}"
+
+
+def _shown(text: str | None) -> str | None:
+    if text is None or len(text) <= SHOWN_CHARACTERS:
+        return None if text is None else _visible(text)
+    return f"{_visible(text[:SHOWN_CHARACTERS])}…"
+
+
+def _visible(text: str) -> str:
+    """A text of the file that can be answered, even if it holds lone surrogates."""
+    return text.encode(errors="replace").decode()

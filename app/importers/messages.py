@@ -1,0 +1,112 @@
+"""Chat messages, which most tools keep in some form: who said what, in order."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from app.importers.records import Record, Refused, Said, WrongRecordError, text_or_none
+
+SPEAKERS = {
+    **dict.fromkeys(("system", "developer"), "system"),
+    **dict.fromkeys(("user", "human", "prompter"), "user"),
+    **dict.fromkeys(("assistant", "gpt", "model", "ai", "bot", "chatgpt", "bing", "bard"), "assistant"),
+    **dict.fromkeys(("tool", "function", "tool_calls", "observation", "function_call"), "tool"),
+}
+TEXT_PARTS = ("text", "input_text", "output_text")
+NO_ANSWER = "has no message of the assistant"
+NO_TEXT = "the message of the assistant has no text"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A message.
+
+    Attributes:
+        place: Where it stands.
+        speaker: ``system``, ``user``, ``assistant`` or ``tool``.
+        text: What it says; ``None`` for pictures, calls of tools and the like.
+    """
+
+    place: str
+    speaker: str
+    text: str | None
+
+
+def read_messages(value: Any, place: str) -> list[Message]:
+    """The messages of a list.
+
+    Args:
+        value: The list. Untrusted.
+        place: Where it stands.
+
+    Raises:
+        WrongRecordError: It is no list of messages; the field is relative to the list.
+    """
+    if not isinstance(value, list):
+        raise WrongRecordError("", "must be a list of messages")
+    return [_message(each, n, place) for n, each in enumerate(value)]
+
+
+def _message(value: Any, n: int, place: str) -> Message:
+    if not isinstance(value, dict):
+        raise WrongRecordError(f"/{n}", "must be a message with role and content")
+    name = value.get("role", value.get("from"))
+    speaker = SPEAKERS.get(name.casefold()) if isinstance(name, str) else None
+    if speaker is None:
+        raise WrongRecordError(f"/{n}/role", "must be a role such as system, user or assistant")
+    content = next((value[key] for key in ("content", "value", "parts", "text") if key in value), None)
+    return Message(f"{place}/{n}", speaker, text_of(content))
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a message's content: a text, or parts of which some are texts."""
+    if isinstance(content, str):
+        return text_or_none(content)
+    if isinstance(content, dict):
+        content = content.get("parts", [content])
+    if not isinstance(content, list):
+        return None
+    parts = [each if isinstance(each, str) else _text_of_part(each) for each in content]
+    return text_or_none("\n".join(part for part in parts if part))
+
+
+def _text_of_part(part: Any) -> str | None:
+    if not isinstance(part, dict) or part.get("type", "text") not in TEXT_PARTS:
+        return None
+    return next((part[key] for key in ("text", "content") if isinstance(part.get(key), str)), None)
+
+
+def persona_of(messages: list[Message]) -> str | None:
+    """Whom the model is told to be: all that the system says."""
+    return text_or_none("\n\n".join(each.text for each in messages if each.speaker == "system" and each.text))
+
+
+def last_question(messages: list[Message]) -> str | None:
+    """What the user said last."""
+    return next((each.text for each in reversed(messages) if each.speaker == "user" and each.text), None)
+
+
+def turns(
+    messages: list[Message], place: str, model: str | None, scores: Mapping[str, float] | None = None
+) -> Iterator[Record]:
+    """A text for each message of the assistant, with what was asked before it.
+
+    Args:
+        messages: A conversation.
+        place: Where it stands.
+        model: Who answers.
+        scores: Of the conversation.
+    """
+    persona = persona_of(messages)
+    answers = 0
+    for n, each in enumerate(messages):
+        if each.speaker != "assistant":
+            continue
+        answers += 1
+        if each.text is None:
+            yield Refused(each.place, NO_TEXT)
+        else:
+            asked = last_question(messages[:n])
+            yield Said(each.place, each.text, persona, asked, model, scores=scores or {})
+    if not answers:
+        yield Refused(place, NO_ANSWER)

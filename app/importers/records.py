@@ -1,0 +1,167 @@
+"""What an imported file has: one record for each text, character or question, or the reason why there is none."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from app.domain.contract import check_storable
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A text that a model wrote. All of it is untrusted.
+
+    Attributes:
+        place: Where it stands: a JSON pointer, or one that begins with ``/lines/<number>`` or ``/files/<name>``.
+        text: The text.
+        persona: The persona's description, such as a system message.
+        prompt: What was asked.
+        model: Who wrote it.
+        task: The task's id, where the file has ours.
+        item: The item's id, likewise.
+        run: The repetition, likewise.
+        instruction: The instruction's number, likewise.
+        persona_id: The persona's id, likewise.
+        scores: What the tool's own scorers gave it, by their names.
+    """
+
+    place: str
+    text: str
+    persona: str | None = None
+    prompt: str | None = None
+    model: str | None = None
+    task: str | None = None
+    item: str | None = None
+    run: int | None = None
+    instruction: int | None = None
+    persona_id: str | None = None
+    scores: Mapping[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Character:
+    """A persona without texts.
+
+    Attributes:
+        place: Where it stands.
+        description: Its description.
+        name: Its name, if it has one; its id is made of it.
+        unused: Fields of the file that say nothing of who it is.
+    """
+
+    place: str
+    description: str
+    name: str | None = None
+    unused: Sequence[str] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question to a persona, without an answer.
+
+    Attributes:
+        place: Where it stands.
+        question: The question.
+        persona: The persona's description.
+        task: The id of PersonaGym's task, where the file names one.
+    """
+
+    place: str
+    question: str
+    persona: str | None = None
+    task: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A record that cannot be imported.
+
+    Attributes:
+        place: Where it stands.
+        reason: Why not; the same words for the same reason.
+    """
+
+    place: str
+    reason: str
+
+
+Record: TypeAlias = Said | Character | Asked | Refused
+
+
+class WrongRecordError(Exception):
+    """A record has not the form that its tool writes.
+
+    Attributes:
+        field: A JSON pointer within the record.
+        reason: What is wrong with it.
+    """
+
+    def __init__(self, field_: str, reason: str) -> None:
+        super().__init__(reason)
+        self.field = field_
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the user says beside the file.
+
+    Attributes:
+        persona: The persona of all texts: an id, or a description; of the file's own if ``None``.
+        traits: Level by dimension, of all personas.
+        task: The task of all texts.
+        model: The model of all texts.
+        columns: Which column of a table holds what, by our names.
+    """
+
+    persona: str | None = None
+    traits: Mapping[str, str] = field(default_factory=dict)
+    task: str | None = None
+    model: str | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
+
+
+def member(value: Any, name: str, kind: type | tuple[type, ...]) -> Any:
+    """A member of an object that has to be there.
+
+    Raises:
+        WrongRecordError: It is not, or of another type.
+    """
+    found = value.get(name) if isinstance(value, dict) else None
+    if not isinstance(found, kind):
+        reason = "is missing" if found is None else f"must not be of the type {type(found).__name__}"
+        raise WrongRecordError(f"/{name}", reason)
+    return found
+
+
+def optional(value: Any, *names: str) -> Any:
+    """What stands at the end of a path of members; ``None`` if one is missing."""
+    for name in names:
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
+
+
+def text_or_none(value: Any) -> str | None:
+    """A text that says something; ``None`` for anything else."""
+    return value if isinstance(value, str) and value.strip() else None
+
+
+def number_or_none(value: Any) -> float | None:
+    """A finite number; a yes or no is 1 or 0."""
+    if isinstance(value, bool | int | float) and abs(value) < 1e15 and math.isfinite(value):  # noqa: PLR2004 - no score is larger
+        return float(value)
+    return None
+
+
+def fault_of(text: str, most: int) -> str | None:
+    """Why a text can't be stored or sent; ``None`` if it can."""
+    if not text.strip():
+        return "the text is empty"
+    if len(text) > most:
+        return f"the text has more than {most:,} characters"
+    try:
+        check_storable(text)
+    except ValueError as error:
+        return f"the text {error}"
+    return None

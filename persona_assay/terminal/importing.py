@@ -1,0 +1,147 @@
+"""The command that reads other tools' files: `assay import`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import click
+
+from persona_assay.terminal.options import AS_JSON, URL, client_of
+from persona_assay.terminal.outcome import CommandError, print_json, say, told_errors
+from persona_assay.terminal.quantities import counted
+from persona_assay.types import ImportPreview, JobIn
+
+if TYPE_CHECKING:
+    from persona_assay import AssayClient
+
+Body = dict[str, Any]
+
+
+@click.command("import")
+@click.argument(
+    "files",
+    metavar="FILE...",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+)
+@click.option("--kind", help="The files' kind; recognized unless given.")
+@click.option("--persona", help="Persona of all texts, by ID or description, instead of the files' own.")
+@click.option(
+    "--trait",
+    multiple=True,
+    metavar="TRAIT=LEVEL",
+    help="A trait of the personas, such as E=high. Repeatable.",
+)
+@click.option("--task", help="Task of all texts.")
+@click.option("--model", help="Name of the model that wrote all texts.")
+@click.option(
+    "--column",
+    multiple=True,
+    metavar="WHAT=NAME",
+    help="A table's column: text, persona, prompt or model. Repeatable.",
+)
+@click.option("--judge", multiple=True, metavar="CONNECTION/MODEL", help="A judge of the job. Repeatable.")
+@click.option("--name", help="Name of the job or sets.")
+@click.option(
+    "--output",
+    "-o",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the job (or set) to this file, as JSON.",
+)
+@click.option(
+    "--submit", "is_sent", is_flag=True, help="Submit the job, or store the sets, and print the IDs."
+)
+@URL
+@AS_JSON
+def import_(
+    files: tuple[Path, ...],
+    judge: tuple[str, ...],
+    name: str | None,
+    output: Path | None,
+    url: str,
+    *,
+    is_sent: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Read files of other tools and show what is in them.
+
+    Nothing is stored without --submit. Exit status: 0 if anything was found.
+    """
+    with told_errors(), client_of(url) as client:
+        previews = [
+            client.read_import(file.read_bytes(), **({"name": file.name} | options)) for file in files
+        ]
+        _show(files, previews, as_json=as_json)
+        bodies = _bodies(previews, list(judge), name)
+        if not bodies:
+            raise CommandError("nothing in the files can be imported")
+        if output is not None:
+            wanted = next(iter(bodies.values())) if len(bodies) == 1 else bodies
+            output.write_text(json.dumps(wanted, ensure_ascii=False, indent=1) + "\n", "utf-8")
+            say(f"Written to {output}")
+        if is_sent:
+            _send(client, bodies)
+
+
+def _bodies(previews: Sequence[ImportPreview], judges: list[str], name: str | None) -> dict[str, Body]:
+    """What the files have together: a job, a persona set, a question set."""
+    jobs = [preview["job"] for preview in previews if preview["job"]]
+    found: dict[str, Body] = {}
+    if jobs:
+        found["job"] = {
+            "personas": _distinct(each for job in jobs for each in job["personas"]),
+            "tasks": _distinct(each for job in jobs for each in job["tasks"]),
+            "responses": [each for job in jobs for each in job["responses"]],
+        }
+        found["job"] |= {"judges": judges} if judges else {}
+    personas = _distinct(
+        each for preview in previews if preview["persona_set"] for each in preview["persona_set"]["personas"]
+    )
+    if personas:
+        found["persona_set"] = {"personas": personas}
+    questions: dict[str, dict[str, list[str]]] = {}
+    for preview in previews:
+        for persona, tasks in (preview["question_set"] or {"questions": {}})["questions"].items():
+            for task, asked in tasks.items():
+                questions.setdefault(persona, {}).setdefault(task, []).extend(asked)
+    if questions:
+        found["question_set"] = {"questions": questions}
+    return {kind: body | ({"name": name} if name else {}) for kind, body in found.items()}
+
+
+def _distinct(values: Any) -> list[Any]:
+    return list({json.dumps(value, sort_keys=True): value for value in values}.values())
+
+
+def _send(client: "AssayClient", bodies: Mapping[str, Body]) -> None:
+    """Store what there is; sets first, as they are needed by nothing that could fail."""
+    if "persona_set" in bodies:
+        body = bodies["persona_set"]
+        click.echo(client.keep_personas(body["personas"], name=body.get("name"))["id"])
+    if "question_set" in bodies:
+        body = bodies["question_set"]
+        click.echo(client.keep_questions(body["questions"], name=body.get("name"))["id"])
+    if "job" in bodies:
+        click.echo(client.submit(cast("JobIn", bodies["job"]))["id"])
+
+
+def _show(files: Sequence[Path], previews: Sequence[ImportPreview], *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {"files": [{"file": str(file)} | preview for file, preview in zip(files, previews, strict=True)]}
+        )
+        return
+    from persona_assay.terminal.consoles import out  # noqa: PLC0415
+    from persona_assay.terminal.import_views import preview_view  # noqa: PLC0415
+
+    for file, preview in zip(files, previews, strict=True):
+        out().print(preview_view(str(file), preview))
+    if len(files) > 1:
+        imported, refused = (sum(each[what] for each in previews) for what in ("mapped", "refused"))
+        click.echo(f"{counted(len(files), 'file')}: {imported:,} imported, {refused:,} refused")
+
+
+COMMANDS = (import_,)

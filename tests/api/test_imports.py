@@ -1,0 +1,124 @@
+"""Other tools' files through the API and the command line: read, shown, and what they have stored on request."""
+
+import json
+from pathlib import Path
+
+import httpx2
+import pytest
+from click.testing import CliRunner, Result
+
+from app.cli import app
+from tests.api.service import Json, Service, pointers
+from tests.unit.importers.samples import FILES
+
+PATH = "/v1/imports"
+BINARY = "application/octet-stream"
+EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
+
+
+def read(api: Service, data: bytes, **query: str | list[str]) -> httpx2.Response:
+    return api.http.post(PATH, content=data, params=query, headers={"content-type": BINARY})
+
+
+def assay(service: Service, *arguments: str | Path) -> Result:
+    url = str(service.http.base_url).rstrip("/")
+    return CliRunner().invoke(app, ["import", *map(str, arguments)], env={"ASSAY_URL": url})
+
+
+def planned(api: Service, body: Json) -> Json:
+    answer = api.post("/v1/jobs/plan", {"judges": ["simulated/sim-judge"], **body})
+    assert answer.status_code == 200, answer.text
+    found: Json = answer.json()
+    return found
+
+
+@pytest.mark.usefixtures("nothing_created")
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, name: str) -> None:
+    answer = read(api, FILES[kind][name], name=name, trait=["E=high"])
+    assert answer.status_code == 200, answer.text
+    found = answer.json()
+    assert (found["kind"], found["refused"]) == (kind, 0)
+    if found["job"] is not None:
+        assert planned(api, found["job"])["responses"] == found["mapped"]
+    if found["persona_set"] is not None:
+        kept = api.post("/v1/persona-sets", found["persona_set"])
+        assert kept.status_code == 201, kept.text
+    if found["question_set"] is not None:
+        assert api.post("/v1/question-sets", found["question_set"]).status_code == 201
+
+
+@pytest.mark.usefixtures("nothing_created")
+@pytest.mark.parametrize(
+    ("data", "query", "pointer", "words"),
+    [
+        (b"", {}, "", "empty"),
+        (b"hello", {}, "", "neither JSON nor JSON Lines"),
+        (b"\xff\x00\x01", {}, "/lines/1", "not UTF-8"),
+        (b'{"a": 1}', {}, "", "no kind of file that is known"),
+        (b"PAR1", {}, "", "not a Parquet file"),
+        (b"[" * 100_000, {}, "", "nested too deeply"),
+        (b"{}", {"kind": "word"}, "/query/kind", "unknown kind"),
+        (b"{}", {"trait": "E"}, "/query/trait/0", "name=value"),
+        (b"{}", {"trait": ["E=high", "E=low"]}, "/query/trait", "twice"),
+        (b"{}", {"column": "text"}, "/query/column/0", "name=value"),
+        (b"{}", {"column": "words=a"}, "/query/column", "words"),
+        (b"{}", {"persona": " "}, "/query/persona", ""),
+        (b"{}", {"colour": "red"}, "/query/colour", ""),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_place(
+    api: Service, data: bytes, query: dict[str, str | list[str]], pointer: str, words: str
+) -> None:
+    answer = read(api, data, **query)
+    assert answer.status_code == 422, answer.text
+    assert pointers(answer) == [pointer]
+    assert words in answer.json()["errors"][0]["message"]
+
+
+class TestCommand:
+    def test_shows_what_is_found_and_stores_nothing(self, api: Service, tmp_path: Path) -> None:
+        file = tmp_path / "chat.jsonl"
+        file.write_bytes(FILES["openai_messages"]["chat.jsonl"] + b"5\n")
+        result = assay(api, file)
+        assert result.exit_code == 0, result.output
+        for words in ("openai_messages", "4 found, 3 imported, 1 refused", "/lines/3", "must be an object"):
+            assert words in result.output
+        assert set(api.rows().values()) == {0}
+
+    def test_writes_the_job_of_several_files(self, api: Service, tmp_path: Path) -> None:
+        files = [tmp_path / "chat.jsonl", tmp_path / "log.json"]
+        files[0].write_bytes(FILES["openai_messages"]["chat.jsonl"])
+        files[1].write_bytes(FILES["sharegpt"]["log.json"])
+        out = tmp_path / "job.json"
+        chosen = ("--trait", "E=high", "--judge", "simulated/sim-judge", "-o", out)
+        assert assay(api, *files, *chosen).exit_code == 0
+        job = json.loads(out.read_text("utf-8"))
+        assert (len(job["personas"]), len(job["responses"]), job["judges"]) == (1, 5, ["simulated/sim-judge"])
+        assert planned(api, job)["responses"] == 5
+
+    def test_stores_personas(self, api: Service, tmp_path: Path) -> None:
+        file = tmp_path / "card.png"
+        file.write_bytes(FILES["character_card"]["card.png"])
+        result = assay(api, file, "--submit", "--name", "Ada's card")
+        assert result.exit_code == 0, result.output
+        (id_,) = (line for line in result.output.splitlines() if line.startswith("pset_"))
+        kept = api.get(f"/v1/persona-sets/{id_}").json()
+        assert (kept["name"], kept["personas"][0]["description"][:3]) == ("Ada's card", "Ada")
+
+    def test_a_file_with_nothing_is_an_error(self, api: Service, tmp_path: Path) -> None:
+        file = tmp_path / "chat.jsonl"
+        file.write_text('{"messages": []}\n{"messages": []}\n')
+        result = assay(api, file, "--submit")
+        assert result.exit_code == 3
+        assert "no message of the assistant" in result.output
+
+    def test_submits_a_job_that_is_judged(self, stack: Service, tmp_path: Path) -> None:
+        file = tmp_path / "rows.jsonl"
+        file.write_bytes(FILES["table"]["rows.jsonl"])
+        result = assay(stack, file, "--trait", "E=low", "--judge", "simulated/sim-judge", "--submit")
+        assert result.exit_code == 0, result.output
+        (id_,) = (line for line in result.output.splitlines() if line.startswith("job_"))
+        stack.wait(id_, "completed")
+        texts = {each["text"] for each in stack.get(f"/v1/jobs/{id_}/responses").json()["data"]}
+        assert texts == {"I read at home.", "I slept."}

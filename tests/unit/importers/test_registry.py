@@ -1,0 +1,155 @@
+"""Every kind of file: it is recognised, nothing of it is lost, and whatever is broken is refused with its place."""
+
+import contextlib
+import time
+import tracemalloc
+from typing import Any
+
+import pytest
+
+from app.domain.errors import InvalidJobError
+from app.domain.jobs.import_preview import ImportPreview
+from app.domain.jobs.request import JobIn
+from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
+from app.importers.records import Options
+from app.importers.registry import KINDS, read_import
+from tests.unit.importers.broken import broken
+from tests.unit.importers.samples import FILES
+
+GYM = frozenset({"persona_consistency", "expected_action"})
+EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
+
+
+def imported(data: bytes, name: str = "", kind: str | None = None, **options: Any) -> ImportPreview:
+    return read_import(data, name, kind, Options(**options), GYM)
+
+
+def check_whole(preview: ImportPreview) -> None:
+    """Nothing is lost, and what is given can be sent."""
+    assert preview.found == preview.mapped + preview.refused
+    assert sum(each.count for each in preview.reasons) == preview.refused
+    assert len(preview.refused_records) == min(preview.refused, 1_000)
+    for each in preview.refused_records:
+        assert each.reason
+        assert each.place.startswith("/") or each.place == ""
+    preview.model_dump_json()
+    if preview.job is not None:
+        JobIn.model_validate(preview.job)
+    if preview.persona_set is not None:
+        PersonaSetIn.model_validate(preview.persona_set)
+    if preview.question_set is not None:
+        QuestionSetIn.model_validate(preview.question_set)
+
+
+def test_there_is_a_file_of_every_kind() -> None:
+    assert FILES.keys() == {kind.name for kind in KINDS}
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+class TestEveryKind:
+    def test_it_is_recognised_and_whole(self, kind: str, name: str) -> None:
+        preview = imported(FILES[kind][name], name)
+        check_whole(preview)
+        assert (preview.kind, preview.refused) == (kind, 0)
+        assert preview.found > 0
+
+    def test_whatever_is_broken_is_refused_with_its_place(self, kind: str, name: str) -> None:
+        files = dict(broken(FILES[kind][name]))
+        assert len(files) >= 40
+        refused = 0
+        for what, data in files.items():
+            began = time.process_time()
+            try:
+                preview = imported(data, name)
+            except InvalidJobError as error:
+                refused += 1
+                (wrong,) = error.errors
+                assert wrong.message, what
+            else:
+                check_whole(preview)
+                refused += preview.refused > 0
+            assert time.process_time() - began < 10, what
+        assert refused >= 10
+
+
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_a_file_of_one_kind_is_no_reason_to_fail_as_another(kind: str, name: str) -> None:
+    for other in KINDS:
+        with contextlib.suppress(InvalidJobError):
+            check_whole(imported(FILES[kind][name], name, other.name))
+
+
+class TestOptions:
+    ROWS = FILES["table"]["rows.jsonl"]
+
+    def test_the_job_has_the_persona_traits_task_and_model_that_were_chosen(self) -> None:
+        chosen = Options(persona="a kind critic", traits={"A": "high"}, task="essay", model="our bot")
+        preview = read_import(self.ROWS, "", None, chosen, GYM)
+        assert preview.job is not None
+        (persona,) = preview.job["personas"]
+        assert persona["description"] == "a kind critic"
+        assert persona["traits"] == {"A": "high"}
+        assert preview.job["tasks"] == ["essay"]
+        assert {each["model"] for each in preview.job["responses"]} == {"our bot"}
+        assert {each["persona"] for each in preview.job["responses"]} == {persona["id"]}
+
+    def test_a_persona_of_the_service_is_only_named(self) -> None:
+        preview = imported(self.ROWS, persona="E-high")
+        assert preview.job is not None
+        assert preview.job["personas"] == ["E-high"]
+
+    def test_a_persona_has_the_same_id_in_every_file(self) -> None:
+        one, other = imported(self.ROWS), imported(FILES["table"]["rows.parquet"])
+        assert one.personas[0].name == other.personas[0].name
+
+    def test_a_task_of_personagym_asks_the_prompts(self) -> None:
+        preview = imported(self.ROWS + b'{"persona": "p", "response": "x"}\n', task="persona_consistency")
+        assert preview.job is None or all("question" in each for each in preview.job["responses"])
+        assert [each.reason for each in preview.refused_records] == ["has no question, which the task needs"]
+
+    def test_columns_are_named(self) -> None:
+        rows = b'{"said": "Hello you.", "who": "a clown"}\n{"said": 5, "who": "a clown"}\n'
+        preview = imported(rows, columns={"text": "said", "persona": "who"})
+        assert (preview.kind, preview.mapped) == ("table", 1)
+        assert [each.place for each in preview.refused_records] == ["/lines/2/said"]
+
+
+class TestRefusals:
+    def test_each_is_listed_by_line_with_its_reason(self) -> None:
+        lines = [
+            b'{"persona": "a clown", "response": "Ha."}',
+            b'{"persona": "a clown", "response": ""}',
+            b"{",
+            b'{"response": "Ha."}',
+            b"5",
+            b'{"persona": "a clown", "response": "\\u0000"}',
+        ]
+        preview = imported(b"\n".join(lines))
+        check_whole(preview)
+        assert [(each.place, each.reason.partition(" (")[0]) for each in preview.refused_records] == [
+            ("/lines/2", "the text is empty"),
+            ("/lines/3", "not JSON: Expecting property name enclosed in double quotes"),
+            ("/lines/4", "has no persona"),
+            ("/lines/5", "must be an object"),
+            ("/lines/6", "the text must not contain the character U+0000"),
+        ]
+
+    def test_all_are_counted_where_not_all_are_listed(self) -> None:
+        preview = imported(b'{"persona": "a clown", "response": "Ha."}\n' + b"5\n" * 3_000)
+        check_whole(preview)
+        assert (preview.found, preview.refused, len(preview.refused_records)) == (3_001, 3_000, 1_000)
+
+    def test_a_file_of_nothing_known_says_what_is_known(self) -> None:
+        with pytest.raises(InvalidJobError, match="character_card, "):
+            imported(b'{"a": 1}')
+
+
+def test_a_million_small_lists_take_little_memory() -> None:
+    tracemalloc.start()
+    try:
+        for data in (b"[" + b"[]," * 2_000_000 + b"[]]", b"5\n" * 2_000_000):
+            with pytest.raises(InvalidJobError):
+                imported(data)
+        assert tracemalloc.get_traced_memory()[1] < 600 * 2**20
+    finally:
+        tracemalloc.stop()
