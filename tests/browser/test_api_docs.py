@@ -15,6 +15,7 @@ class TestDocs:
         submit.locator(".opblock-summary-control").click()
         expect(submit.locator(".opblock-body")).to_contain_text("It runs in the background")
         assert page.locator(".opblock").count() > 40
+        expect(page.locator("html")).to_have_attribute("lang", "en")
 
     def test_an_operation_is_tried_and_its_answer_shown(self, page: Page) -> None:
         page.goto("/docs")

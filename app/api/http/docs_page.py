@@ -39,7 +39,7 @@ async def docs(request: Request) -> Response:
         swagger_favicon_url=f"{root}/swagger/{ICON}",
         swagger_ui_parameters=PARAMETERS,
     )
-    html = bytes(page.body).decode()
+    html = bytes(page.body).decode().replace("<html>", '<html lang="en">', 1)
     hashes = " ".join(f"'sha256-{_digest(script)}'" for script in _INLINE_SCRIPT.findall(html))
     policy = (
         f"default-src 'none'; script-src 'self' {hashes}; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
