@@ -2083,6 +2083,13 @@ class ResponseIn(TypedDict):
     """The model's name for the results."""
 
 
+class QaIn(TypedDict):
+    """Answers to PersonaGym's questions as its released code saves them."""
+
+    qa: Mapping[str, Mapping[str, Mapping[str, Sequence[Sequence[str]]]]]
+    """By model and persona (id, description, or the file's name) the content of a `_qa.json` file: by task a list of `[question, answer]`."""
+
+
 class JudgingCheckIn(TypedDict):
     """The sample that is also judged one sentence per call, drawn with the job's seed. Required."""
 
@@ -2143,8 +2150,8 @@ class JobIn(TypedDict):
     """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
-    responses: NotRequired[Sequence[ResponseIn] | None]
-    """Existing texts to judge, instead of `models`."""
+    responses: NotRequired[Sequence[ResponseIn] | QaIn | None]
+    """Existing texts to judge, instead of `models`: a list, or PersonaGym's `_qa.json` files."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]
@@ -3067,8 +3074,8 @@ class PlanIn(TypedDict):
     """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
-    responses: NotRequired[Sequence[ResponseIn] | None]
-    """Existing texts to judge, instead of `models`."""
+    responses: NotRequired[Sequence[ResponseIn] | QaIn | None]
+    """Existing texts to judge, instead of `models`: a list, or PersonaGym's `_qa.json` files."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]

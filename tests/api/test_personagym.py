@@ -3,7 +3,7 @@
 import csv
 import io
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -234,3 +234,91 @@ class TestFinishedJob:
         assert kept["questions"] == {"a homely nun": {"toxicity_control": ASKED["a homely nun"]["Toxicity"]}}
         assert manifest["personagym"]["given_questions"] == {"pairs": 1, "of": 1}
         assert any("PersonaGym" in deviation for deviation in manifest["deviations"])
+
+
+def answered(responses: Any, **changes: Any) -> Json:
+    return gym_body(**({"models": None, "tasks": ["expected_action"], "responses": responses} | changes))
+
+
+class TestExistingAnswers:
+    ANSWER: ClassVar[Json] = {"persona": "nun", "task": "expected_action", "question": "Why?", "text": "So."}
+
+    def test_plan_tells_exemplars_and_grades_alone(self, api: Service) -> None:
+        again = self.ANSWER | {"text": "As you like it. Or not."}
+        body = answered([self.ANSWER, again], tasks=[{"task": "expected_action", "atomic": True}])
+        plan = api.post("/v1/jobs/plan", body).json()
+        assert {(s["stage"], s["model"].partition("/")[2]): s["calls"] for s in plan["stages"]} == {
+            ("exemplars", "sim-reasoner"): 1,  # one question, answered twice
+            ("judging", "sim-judge-lenient"): 2 + 1 + 2,
+            ("judging", "sim-judge-harsh"): 2 + 1 + 2,
+        }
+        assert (plan["responses"], plan["estimated"], plan["cells"]) == (2, False, 1)
+
+    def test_files_of_the_released_code_are_planned_like_a_list(self, api: Service) -> None:
+        listed = api.post("/v1/jobs/plan", answered([self.ANSWER | {"model": "m"}])).json()
+        for name in ("nun", "a homely nun", "a homely nun_qa.json", "results/m-1/a homely nun_qa.json"):
+            for task in ("Expected Action", "expected_action"):
+                files = {"qa": {"m": {name: {task: [["Why?", "So."]]}}}}
+                assert api.post("/v1/jobs/plan", answered(files)).json() == listed, (name, task)
+
+    @pytest.mark.parametrize(
+        ("responses", "pointer"),
+        [
+            ([ANSWER | {"question": ""}], "/responses/0/question"),
+            ([ANSWER | {"question": " "}], "/responses/0/question"),
+            ([ANSWER | {"question": "?" * 20_001}], "/responses/0/question"),
+            ([ANSWER | {"question": 5}], "/responses/0/question"),
+            ([ANSWER | {"question": "\x00"}], "/responses/0/question"),
+            ([ANSWER, ANSWER | {"text": "x" * 200_001}], "/responses/1/text"),
+            ([ANSWER | {"question": None}], "/responses/0/question"),
+            ([ANSWER | {"item": "Q-1"}], "/responses/0/item"),
+            ([ANSWER | {"run": 3}, ANSWER | {"run": 3}], "/responses/1/run"),
+            ([ANSWER | {"task": "chess"}], "/responses/0/task"),
+            ([ANSWER | {"persona": "monk"}], "/responses/0/persona"),
+            ([], "/responses"),
+            ({}, "/responses/qa"),
+            ({"qa": {}}, "/responses/qa"),
+            ({"qa": {"m": {}}}, "/responses/qa/m"),
+            ({"qa": {"m": {"nun": {}}}}, "/responses/qa/m/nun"),
+            ({"qa": {"m": {"nun": {"Expected Action": []}}}}, "/responses/qa/m/nun/Expected Action"),
+            ({"qa": {"m": {"nun": {"Expected Action": [["Why?"]]}}}}, "/responses/qa/m/nun/Expected Action/0/1"),
+            ({"qa": {"m": {"nun": {"Expected Action": [["", "So."]]}}}}, "/responses/qa/m/nun/Expected Action/0/0"),
+            ({"qa": {"m": {"nun": {"Expected Action": [["a", "b", "c"]]}}}}, "/responses/qa/m/nun/Expected Action/0"),
+            ({"qa": {"m": {"nun": {"Expected Action": ["Why?"]}}}}, "/responses/qa/m/nun/Expected Action/0"),
+            ({"qa": {"m": {"nun": {"Expected Action": [["Why?", None]]}}}}, "/responses/qa/m/nun/Expected Action/0/1"),
+            ({"qa": {"m": {"nun": {"Toxicity": [["Why?", "So."]]}}}}, "/responses/qa/m/nun/Toxicity"),
+            ({"qa": {"m": {"monk_qa.json": {"Expected Action": [["Why?", "So."]]}}}}, "/responses/qa/m/monk_qa.json"),
+            (
+                {"qa": {"m": {"nun": {"Expected Action": [["a", "b"]]}, "a homely nun": {"Expected Action": [["a", "b"]]}}}},
+                "/responses/qa/m/a homely nun",
+            ),
+            (
+                {"qa": {"m": {"nun": {"Expected Action": [["a", "b"]], "expected_action": [["a", "b"]]}}}},
+                "/responses/qa/m/nun/expected_action",
+            ),
+            ({"qa": {"m": {"nun": {"Expected Action": [["a", "b"]]}}}, "more": 1}, "/responses/more"),
+        ],
+    )  # fmt: skip
+    def test_what_is_wrong_is_named(self, api: Service, responses: Any, pointer: str) -> None:
+        answer = api.post("/v1/jobs", answered(responses))
+        assert (answer.status_code, pointers(answer)) == (422, [pointer])
+
+    def test_answers_without_a_reasoner_lack_it(self, api: Service) -> None:
+        answer = api.post("/v1/jobs", answered([self.ANSWER], reasoner=None))
+        assert (answer.status_code, pointers(answer)) == (422, ["/reasoner"])
+
+    def test_ten_thousand_are_taken_in_one_request(self, api: Service) -> None:
+        text = "I turn the herd toward the canyon and count heads twice. " * 10
+        people = [{"id": f"p{n}", "description": f"the {n}. nun of the abbey"} for n in range(200)]
+        tasks = ("expected_action", "action_justification", "linguistic_habits", "toxicity_control")
+        asked = (*tasks, "persona_consistency")
+        files = {
+            who["id"]: {task: [[f"What of the {n}. day, {task}?", text] for n in range(10)] for task in asked}
+            for who in people
+        }
+        before = api.count("SELECT count(*) FROM responses")
+        job = api.submit(
+            answered({"qa": {"m": files}}, personas=people, tasks=list(asked), confirm_calls=10**6)
+        )
+        assert job["progress"]["generation"]["succeeded"] == 10_000
+        assert api.count("SELECT count(*) FROM responses") == before + 10_000

@@ -1,6 +1,8 @@
 """Answers to PersonaGym's questions that exist already are graded as if the service had had them written."""
 
+import json
 from collections import Counter
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -174,3 +176,85 @@ class TestChecks:
         )
         if "order_check" in judging:  # a group whose reply can't be read is asked about one by one
             assert sum(asked.values()) == plan["calls"]
+
+
+TITLES = {
+    "expected_action": "Expected Action",
+    "action_justification": "Action Justification",
+    "linguistic_habits": "Linguistic Habits",
+    "persona_consistency": "Persona Consistency",
+    "toxicity_control": "Toxicity",
+}
+"""As the released code names its tasks."""
+
+
+def saved_responses(task_to_qa: dict[str, list[tuple[str, str]]]) -> str:
+    """What `save_responses` of PersonaGym's released `code/run.py` writes (MIT licence)."""
+    return json.dumps(task_to_qa, indent=4)
+
+
+def released_score(graded: dict[str, list[list[int]]]) -> float:
+    """PersonaScore as the released code adds up grades: two evaluators, five questions at a time.
+
+    Args:
+        graded: By task the two evaluators' grades of each question.
+    """
+    by_task = []
+    for grades in graded.values():
+        groups = [grades[start : start + 5] for start in range(0, len(grades), 5)]
+        by_task.append(
+            fmean(
+                fmean([fmean(first for first, _ in group), fmean(second for _, second in group)])
+                for group in groups
+            )
+        )
+    return fmean(by_task)
+
+
+class TestReleasedFiles:
+    @pytest.fixture
+    def asked(self, stack: Stack) -> Json:
+        """Five answers of one model for each of all five tasks, as the released code saves them."""
+        job = stack.ended(
+            stack.submit(
+                WRITTEN
+                | {"models": [MODELS[0]], "tasks": [{"task": task, "questions": 5} for task in TITLES]}
+            )
+        )
+        files: dict[str, dict[str, list[tuple[str, str]]]] = {}
+        for each in stack.responses(job["id"]):
+            of_persona = files.setdefault(each["persona_description"], {})
+            of_persona.setdefault(TITLES[each["task"]], []).append((each["question"], each["text"]))
+        return {
+            f"results/gpt-3.5/{persona}_qa.json": json.loads(saved_responses(file))
+            for persona, file in files.items()
+        }
+
+    def test_are_taken_as_they_are_and_scored_as_the_released_code_scores(
+        self, stack: Stack, asked: Json
+    ) -> None:
+        body = {
+            "personas": WRITTEN["personas"],
+            "tasks": list(TITLES),
+            "responses": {"qa": {"gpt-3.5": asked}},
+            "judges": JUDGES,
+            "reasoner": WRITTEN["reasoner"],
+        }
+        job = stack.ended(stack.submit(body))
+        assert (job["status"], job["completeness"]) == ("completed", "full")
+        grades: dict[str, dict[str, list[list[int]]]] = {}
+        texts: dict[str, dict[str, list[list[str]]]] = {}
+        for each in stack.responses(job["id"]):
+            given = {grade["judge"]: grade["score"] for grade in each["grades"]}
+            of_task = grades.setdefault(each["persona"], {}).setdefault(each["task"], [])
+            of_task.append([given[judge] for judge in JUDGES])
+            file = texts.setdefault(f"results/gpt-3.5/{each['persona_description']}_qa.json", {})
+            file.setdefault(TITLES[each["task"]], []).append([each["question"], each["text"]])
+        assert texts == asked
+        scores = {each["persona"]: each for each in stack.results(job["id"])["persona_scores"]}
+        assert scores.keys() == grades.keys() == set(WRITTEN["personas"])
+        for persona, score in scores.items():
+            assert score["model"] == "gpt-3.5"
+            assert score["persona_score"]["value"] == pytest.approx(
+                released_score(grades[persona]), abs=1e-12
+            )

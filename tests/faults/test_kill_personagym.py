@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from tests.e2e.stack import Json, Stack
-from tests.faults.conftest import IN_FLIGHT, FaultyWorld
+from tests.faults.conftest import IN_FLIGHT, LATENCY_MS, FaultyWorld
 from tests.faults.test_kill_worker import identities
 from tests.observe import eventually
 
@@ -95,6 +95,46 @@ class TestWorkerKilled:
     @staticmethod
     def _asked(stack: Stack, job_id: str) -> Counter[str]:
         return Counter(entry["kind"] for entry in stack.ledger(job_id))
+
+
+class TestWorkerKilledWhileItGradesExistingAnswers:
+    @pytest.fixture
+    def body(self, world: FaultyWorld, undisturbed: Json) -> Json:
+        """The answers of the undisturbed job, but for one that its model now lacks."""
+        answers = [
+            {name: each[name] for name in ("model", "persona", "task", "question", "run", "text")}
+            for each in world.stack.responses(undisturbed["job"])
+            if each["status"] == "answered"
+        ]
+        tasks = ["expected_action", {"task": "toxicity_control", "atomic": True}]
+        kept = {"personas": JOB["personas"], "judges": JOB["judges"], "reasoner": JOB["reasoner"]}
+        return kept | {"tasks": tasks, "responses": answers[1:]}
+
+    @pytest.mark.parametrize(("kind", "calls"), [("exemplars", 7), ("grade", 12)])
+    def test_job_ends_as_if_nothing_had_happened_and_asks_for_nothing_recorded_again(
+        self, world: FaultyWorld, slow: Stack, body: Json, kind: str, calls: int
+    ) -> None:
+        world.stack.simulate(latency_ms=0)
+        first = world.stack.submit(body)
+        world.stack.ended(first)
+        whole = identities(world.stack.ledger(first))
+        slow.simulate(latency_ms=LATENCY_MS)
+        job_id = slow.submit(body)
+        assert eventually(lambda: Counter(e["kind"] for e in slow.ledger(job_id))[kind] >= calls, 30)
+        worker = slow.pid("worker1")
+        slow.kill("worker1")
+        slow.restarted("worker1", worker)
+        kept, before = recorded(world, job_id), identities(slow.ledger(job_id))
+        job = slow.ended(job_id)
+        asked = identities(slow.ledger(job_id))
+        assert (job["status"], job["completeness"]) == ("completed", "partial")  # one answer is missing
+        found, undisturbed = slow.results(job_id), slow.results(first)
+        for part in COMPARED:
+            assert found[part] == undisturbed[part], part
+        assert len(before) < len(whole)
+        assert set(asked) == set(whole)
+        assert (asked - before).keys() & kept == set()
+        assert max(asked.values()) <= 2
 
 
 class TestWorkerKilledWhileItMakesUpPersonas:

@@ -1,17 +1,93 @@
 """Existing answers to PersonaGym's questions: each names its question by the question's own words."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
+from app.domain.errors import escape_pointer
 from app.domain.instruments.persona import Persona
 from app.domain.jobs.plan import GymCell
+from app.domain.jobs.qa_request import MOST_ANSWERS, QaIn
 from app.domain.jobs.request import ResponseIn
 from app.domain.jobs.specification import ProvidedResponse
+from app.domain.personagym.task import GymTask, task_named
 
 MOST_QUESTIONS = 32_767
 """Questions of one task for one persona: they are numbered by two-byte integers."""
 
 NOT_ANSWERED = "no answer to this question was given"
 """Why a response is missing."""
+
+_FILE_ENDING = "_qa.json"
+_DIRECTORY = re.compile(r"\A(?:[^/\\]*[/\\])*?results[/\\][^/\\]+[/\\]")
+
+Fail = Callable[[str, str], None]
+"""Notes what is wrong: JSON pointer and message."""
+
+
+def persona_of_qa_file(name: str) -> str:
+    """The persona that a file is about: its name without directory and ending, or the description itself."""
+    who = name.strip()
+    return _DIRECTORY.sub("", who[: -len(_FILE_ENDING)]) if who.endswith(_FILE_ENDING) else who
+
+
+def qa_responses(
+    sent: QaIn, personas: Iterable[Persona], tasks: Collection[GymTask], fail: Fail
+) -> list[tuple[str, ResponseIn]]:
+    """The answers of files as PersonaGym's code saves them, each with where it stands in the job's body.
+
+    Args:
+        sent: The files.
+        personas: The job's.
+        tasks: The job's PersonaGym tasks.
+        fail: Notes what is wrong.
+    """
+    by_name: dict[str, str] = {}
+    for persona in personas:
+        by_name |= {persona.description.strip(): persona.id, persona.id: persona.id}
+    found: list[tuple[str, ResponseIn]] = []
+    for model, files in sent.qa.items():
+        of_persona: set[str] = set()
+        for name, file in files.items():
+            pointer = f"/responses/qa/{escape_pointer(model)}/{escape_pointer(name)}"
+            id_ = by_name.get(name.strip()) or by_name.get(persona_of_qa_file(name))
+            if id_ is None:
+                fail(pointer, f"the job has no persona of that id or description: {name!r}")
+            elif id_ in of_persona:
+                fail(pointer, f"duplicate persona {id_!r}")
+            else:
+                of_persona.add(id_)
+                found += _of_file(file, model, id_, pointer, tasks, fail)
+    if len(found) > MOST_ANSWERS:
+        fail("/responses/qa", f"{len(found):,} answers; at most {MOST_ANSWERS:,}")
+    return found
+
+
+def _of_file(
+    file: Mapping[str, Sequence[tuple[str, str]]],
+    model: str,
+    persona: str,
+    pointer: str,
+    tasks: Collection[GymTask],
+    fail: Fail,
+) -> Iterator[tuple[str, ResponseIn]]:
+    there: set[str] = set()
+    for name, pairs in file.items():
+        of_task = f"{pointer}/{escape_pointer(name)}"
+        task = task_named(tasks, name)
+        if task is None:
+            known = ", ".join(each.id for each in tasks)
+            fail(of_task, f"the job has no PersonaGym task {name!r}; it has: {known or 'none'}")
+            continue
+        if task.id in there:
+            fail(of_task, f"task {task.id!r} is given more than once")
+        there.add(task.id)
+        for n, (question, answer) in enumerate(pairs):
+            yield (
+                f"{of_task}/{n}",
+                ResponseIn.model_construct(
+                    persona=persona, task=task.id, question=question, text=answer, model=model
+                ),
+            )
 
 
 class AskedQuestions:

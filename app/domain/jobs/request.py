@@ -15,6 +15,7 @@ from pydantic.config import JsonDict
 
 from app.domain.contract import Body, ChangeBody, Identifier, Line, Prose, Text, check_storable, in_parts
 from app.domain.jobs.budget import Budget
+from app.domain.jobs.qa_request import LONGEST_ANSWER, MOST_ANSWERS, QaIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
 from app.domain.providers.model import ModelParameters
@@ -199,7 +200,7 @@ class ResponseIn(Body):
 
     persona: Identifier = Field(description="One of the job's personas.")
     task: str = Field(description="One of the job's tasks.", max_length=100)
-    text: Annotated[Text, Field(max_length=200_000)] = Field(
+    text: Annotated[Text, Field(max_length=LONGEST_ANSWER)] = Field(
         description="The response as written. Thoughts in tags at the beginning are separated and not judged."
     )
     item: str | None = Field(
@@ -223,6 +224,22 @@ class ResponseIn(Body):
         description="Number of its persona instruction, from 0.",
     )
     model: Line = Field("provided", description="The model's name for the results.")
+
+
+def _kind_of_responses(value: object) -> str:
+    return "list" if isinstance(value, list) else "files"
+
+
+Responses = Annotated[
+    Annotated[
+        list[ResponseIn],
+        Field(max_length=MOST_ANSWERS),
+        in_parts(100, MOST_ANSWERS),
+        Tag("list"),
+    ]
+    | Annotated[QaIn, Tag("files")],
+    Discriminator(_kind_of_responses),
+]
 
 
 class TaskIn(Body):
@@ -500,8 +517,9 @@ class JobIn(Body):
         "the simulator is configured.",
     )
     models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models to evaluate.")
-    responses: Annotated[list[ResponseIn], Field(max_length=200_000), in_parts(100, 200_000)] | None = Field(
-        None, description="Existing texts to judge, instead of `models`."
+    responses: Responses | None = Field(
+        None,
+        description="Existing texts to judge, instead of `models`: a list, or PersonaGym's `_qa.json` files.",
     )
     dimensions: Annotated[list[DimensionIn], in_parts(10, 50)] = Field(
         default_factory=list, max_length=50, description="Dimensions beyond the Big Five."

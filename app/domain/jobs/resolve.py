@@ -9,7 +9,7 @@ from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.persona import MAX_PERSONAS, Persona, traits_of
 from app.domain.instruments.task import AtomicTask, item_count, lacking
-from app.domain.jobs.brought_answers import MOST_QUESTIONS, AskedQuestions, missing_answers
+from app.domain.jobs.brought_answers import MOST_QUESTIONS, AskedQuestions, missing_answers, qa_responses
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.personagym_resolve import (
@@ -20,6 +20,7 @@ from app.domain.jobs.personagym_resolve import (
     resolve_gym,
 )
 from app.domain.jobs.plan import AtomicCell, Cell, cells_of, control_cells_of, count_calls, gym
+from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, ResponseIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
@@ -100,7 +101,8 @@ class _Resolver:
         self.catalog = catalog
         self.errors: list[FieldError] = []
         self.pointers: dict[str, str] = {}
-        self.asked = AskedQuestions(request.responses or (), catalog.gym.tasks)
+        self.texts: list[tuple[str, ResponseIn]] = []
+        self.asked = AskedQuestions((), ())
 
     def resolve(self) -> Resolution:
         self._choose_versions()
@@ -108,6 +110,7 @@ class _Resolver:
         dimensions = self._dimensions()
         personas = self._personas(dimensions)
         tasks, gym_tasks = self._tasks()
+        self._read_texts(personas, [task for _, task in gym_tasks])
         provided = self.request.responses is not None
         models = self._writers() if provided else self._models("models", self.request.models)
         if not provided and not self.request.models:
@@ -387,14 +390,13 @@ class _Resolver:
             self._fail("/models", "give either models or responses, not both")
         if self.request.instructions != "all":
             self._fail("/instructions", "has no effect on existing texts")
-        labels = dict.fromkeys(response.model for response in self.request.responses or ())
-        if not labels:
+        labels = dict.fromkeys(response.model for _, response in self.texts)
+        if self.request.responses == []:
             self._fail("/responses", "give at least one response")
         if len(labels) > MAX_WRITERS:
-            first = [response.model for response in self.request.responses or ()].index(
-                list(labels)[MAX_WRITERS]
-            )
-            self._fail(f"/responses/{first}/model", f"at most {MAX_WRITERS} different models can be compared")
+            beyond_most = list(labels)[MAX_WRITERS]
+            pointer = next(pointer for pointer, response in self.texts if response.model == beyond_most)
+            self._fail(f"{pointer}/model", f"at most {MAX_WRITERS} different models can be compared")
         return [Model(label, "", label) for label in labels]
 
     def _instructions(self, *, needed: bool) -> tuple[str, ...]:
@@ -462,6 +464,15 @@ class _Resolver:
 
     # -- existing texts ---------------------------------------------------------------------------------------
 
+    def _read_texts(self, personas: list[Persona], gym_tasks: list[GymTask]) -> None:
+        """The existing texts of the body, each with where it stands, and the questions that they name."""
+        sent = self.request.responses
+        if isinstance(sent, QaIn):
+            self.texts = qa_responses(sent, personas, gym_tasks, self._fail)
+        elif sent is not None:
+            self.texts = [(f"/responses/{n}", response) for n, response in enumerate(sent)]
+        self.asked = AskedQuestions((text for _, text in self.texts), {task.id for task in gym_tasks})
+
     def _place_responses(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[ProvidedResponse, ...]:
         by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
         personas = {persona.id for persona in spec.personas}
@@ -470,8 +481,7 @@ class _Resolver:
         taken: set[tuple[int, int, int]] = set()
         next_run: Counter[tuple[int, int]] = Counter()
         instructions: dict[tuple[int, int], int | None] = {}
-        for n, text in enumerate(self.request.responses or ()):
-            pointer = f"/responses/{n}"
+        for pointer, text in self.texts:
             if text.persona not in personas:
                 self._fail(f"{pointer}/persona", f"the job has no persona {text.persona!r}")
                 continue
