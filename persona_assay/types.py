@@ -1529,6 +1529,22 @@ class FailedCalls(TypedDict):
     last_at: str
 
 
+class FilterIn(TypedDict):
+    """Which of the texts; all of them where nothing is named."""
+
+    models: NotRequired[Sequence[str]]
+    """Labels of models."""
+    personas: NotRequired[Sequence[str]]
+    tasks: NotRequired[Sequence[str]]
+    items: NotRequired[Sequence[str]]
+    instructions: NotRequired[Sequence[int]]
+    """Numbers of persona instructions, from 0."""
+    runs: NotRequired[Sequence[int]]
+    """Numbers of repetitions, from 0."""
+    status: NotRequired[Sequence[Literal["answered", "refused", "filtered", "no_answer"]]]
+    """Failed responses have no text: they are left out."""
+
+
 class Finding(TypedDict):
     """A finding, as a sentence."""
 
@@ -1991,7 +2007,7 @@ class JobDetail(TypedDict):
     error: JobError | None
     """What stopped it."""
     links: dict[str, str]
-    """Related URLs; `question_set` and `persona_set` once the job has created one."""
+    """Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."""
     progress: dict[str, StageProgress]
     usage: JobUsage
     cost: Cost
@@ -2090,6 +2106,22 @@ class QaIn(TypedDict):
     """By model and persona (id, description, or the file's name) the content of a `_qa.json` file: by task a list of `[question, answer]`."""
 
 
+class SampleIn(TypedDict):
+    """A sample of the texts in which each is as likely as any other, spread over models, tasks, personas' levels and personas."""
+
+    responses: int
+    """How many; all if there are fewer."""
+    seed: NotRequired[int]
+
+
+class JobTextsIn(TypedDict):
+    """The texts of another of your jobs, which has ended."""
+
+    job: str
+    filter: NotRequired[FilterIn]
+    sample: NotRequired[SampleIn | None]
+
+
 class JudgingCheckIn(TypedDict):
     """The sample that is also judged one sentence per call, drawn with the job's seed. Required."""
 
@@ -2142,16 +2174,16 @@ class JobIn(TypedDict):
 
     name: NotRequired[str | None]
     """A name, for people."""
-    personas: Sequence[str | PersonaIn]
-    """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out."""
-    tasks: Sequence[str | TaskIn]
-    """Task ids (`GET /v1/tasks`), or tasks with options."""
+    personas: NotRequired[Sequence[str | PersonaIn]]
+    """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out. Required, but for texts of another job, which has its own."""
+    tasks: NotRequired[Sequence[str | TaskIn]]
+    """Task ids (`GET /v1/tasks`), or tasks with options. Required as `personas` are."""
     judges: NotRequired[Sequence[str | ModelIn]]
     """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
-    responses: NotRequired[Sequence[ResponseIn] | QaIn | None]
-    """Existing texts to judge, instead of `models`: a list, or PersonaGym's `_qa.json` files."""
+    responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | None]
+    """Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, or the texts of another job."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]
@@ -2231,7 +2263,7 @@ class ListedJob(TypedDict):
     error: JobError | None
     """What stopped it."""
     links: dict[str, str]
-    """Related URLs; `question_set` and `persona_set` once the job has created one."""
+    """Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."""
     cost: Cost
 
 
@@ -3066,16 +3098,16 @@ class PlanIn(TypedDict):
 
     name: NotRequired[str | None]
     """A name, for people."""
-    personas: Sequence[str | PersonaIn]
-    """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out."""
-    tasks: Sequence[str | TaskIn]
-    """Task ids (`GET /v1/tasks`), or tasks with options."""
+    personas: NotRequired[Sequence[str | PersonaIn]]
+    """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out. Required, but for texts of another job, which has its own."""
+    tasks: NotRequired[Sequence[str | TaskIn]]
+    """Task ids (`GET /v1/tasks`), or tasks with options. Required as `personas` are."""
     judges: NotRequired[Sequence[str | ModelIn]]
     """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
-    responses: NotRequired[Sequence[ResponseIn] | QaIn | None]
-    """Existing texts to judge, instead of `models`: a list, or PersonaGym's `_qa.json` files."""
+    responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | None]
+    """Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, or the texts of another job."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]
@@ -3322,6 +3354,22 @@ class SuspicionSummary(TypedDict):
     """`null` if there are none."""
 
 
+class SourceOfTexts(TypedDict):
+    """Where the job's texts were copied from."""
+
+    job: str
+    """The job that had them; it may be deleted since."""
+    filter: dict[str, list[str | int]]
+    """Which of its texts; empty for all."""
+    sample: dict[str, int] | None
+    """The sample drawn of them, if any."""
+    responses: int
+    left_out: int
+    """Failed responses among those asked for; they have no text."""
+    attributes: dict[str, dict[str, str]]
+    """What is known of the models, by label."""
+
+
 class Results(TypedDict):
     """Every metric by cell and by total."""
 
@@ -3364,6 +3412,8 @@ class Results(TypedDict):
     """`null` for a job without `control`."""
     opposite: NotRequired[OppositeControl | None]
     """`null` for a job without `control.opposite_persona`."""
+    source: NotRequired[SourceOfTexts | None]
+    """For a job on the texts of another job."""
     started_at: str | None
     computed_at: str
     usage: JobUsage

@@ -7,6 +7,8 @@ from typing import Any
 from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.jobs import copied_texts
+from app.db.jobs.copied_texts import CopiedText
 from app.db.tables import Cell, Job, Preparation, Shard
 from app.domain.jobs.personagym_resolve import GivenStep
 from app.domain.jobs.status import JobStatus
@@ -133,13 +135,18 @@ class NewResponse:
     thoughts: str | None = None
     error: str | None = None
 
+    @property
+    def sentences(self) -> int:
+        """How many it has."""
+        return len(self.unit_starts)
+
 
 async def insert_job(
     connection: AsyncConnection,
     job: Mapping[str, Any],
     cells: Sequence[NewCell],
     shards: Sequence[NewShard],
-    responses: Sequence[NewResponse] = (),
+    responses: Sequence[NewResponse | CopiedText] = (),
     preparations: Sequence[NewPreparation] = (),
     steps: Sequence[GivenStep] = (),
 ) -> None:
@@ -153,6 +160,9 @@ async def insert_job(
         responses: Texts that exist already.
         preparations: Those of its personas.
         steps: What of these is given.
+
+    Raises:
+        TextsGoneError: If texts that are to be copied are not there any more.
     """
     await connection.execute(insert(Job).values(**job, status=JobStatus.QUEUED.value))
     tenant, job_id = job["tenant"], job["id"]
@@ -193,8 +203,10 @@ async def insert_job(
                 *_spans(r),
             )
             for r in responses
+            if isinstance(r, NewResponse)
         ),
     )
+    await copied_texts.copy(connection, tenant, ids, [r for r in responses if isinstance(r, CopiedText)])
 
 
 def _counts(shard: NewShard) -> tuple[int, ...]:

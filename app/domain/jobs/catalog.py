@@ -11,6 +11,7 @@ from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.personagym_resolve import GymCatalog, KeptQuestions
 from app.domain.jobs.request import ModelIn
 from app.domain.jobs.rubrics import RubricContent
+from app.domain.jobs.stored_texts import StoredTexts
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
 from app.domain.providers.model import Takes
@@ -19,11 +20,12 @@ from app.domain.providers.reuse import KEPT_DAYS
 
 @dataclass(frozen=True, slots=True)
 class KeptSets:
-    """The sets of a tenant that a request names, as far as there are any, by their ids."""
+    """The sets of a tenant that a request names, as far as there are any, by their ids; and its stored texts, or why there are none."""
 
     personas: Mapping[str, tuple[Persona, ...]] = field(default_factory=dict)
     questions: KeptQuestions = field(default_factory=dict)
     rubrics: Mapping[str, RubricContent] = field(default_factory=dict)
+    texts: StoredTexts | str = "there is no such job"
 
 
 @dataclass(frozen=True, slots=True)

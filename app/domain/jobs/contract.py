@@ -81,7 +81,7 @@ class Job(Answer):
     priority: Priority
     error: JobError | None = Field(description="What stopped it.")
     links: dict[str, str] = Field(
-        description="Related URLs; `question_set` and `persona_set` once the job has created one."
+        description="Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."
     )
 
 

@@ -16,6 +16,7 @@ from pydantic.config import JsonDict
 from app.domain.contract import Body, ChangeBody, Identifier, Line, Prose, Text, check_storable, in_parts
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.qa_request import LONGEST_ANSWER, MOST_ANSWERS, QaIn
+from app.domain.jobs.source_request import JobTextsIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
 from app.domain.providers.model import ModelParameters
@@ -227,7 +228,10 @@ class ResponseIn(Body):
 
 
 def _kind_of_responses(value: object) -> str:
-    return "list" if isinstance(value, list) else "files"
+    if isinstance(value, list):
+        return "list"
+    of_job = "job" in value if isinstance(value, dict) else isinstance(value, JobTextsIn)
+    return "source" if of_job else "files"
 
 
 Responses = Annotated[
@@ -237,7 +241,8 @@ Responses = Annotated[
         in_parts(100, MOST_ANSWERS),
         Tag("list"),
     ]
-    | Annotated[QaIn, Tag("files")],
+    | Annotated[QaIn, Tag("files")]
+    | Annotated[JobTextsIn, Tag("source")],
     Discriminator(_kind_of_responses),
 ]
 
@@ -501,13 +506,17 @@ class JobIn(Body):
 
     name: Line | None = Field(None, description="A name, for people.")
     personas: Annotated[list[PersonaRef], in_parts(10, 1000)] = Field(
+        default_factory=list,
         min_length=1,
         max_length=1000,
         description="Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas"
-        " written out.",
+        " written out. Required, but for texts of another job, which has its own.",
     )
     tasks: list[TaskRef] = Field(
-        min_length=1, max_length=50, description="Task ids (`GET /v1/tasks`), or tasks with options."
+        default_factory=list,
+        min_length=1,
+        max_length=50,
+        description="Task ids (`GET /v1/tasks`), or tasks with options. Required as `personas` are.",
     )
     judges: list[ModelRef] = Field(
         default_factory=list,
@@ -519,7 +528,8 @@ class JobIn(Body):
     models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models to evaluate.")
     responses: Responses | None = Field(
         None,
-        description="Existing texts to judge, instead of `models`: a list, or PersonaGym's `_qa.json` files.",
+        description="Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, or the texts of "
+        "another job.",
     )
     dimensions: Annotated[list[DimensionIn], in_parts(10, 50)] = Field(
         default_factory=list, max_length=50, description="Dimensions beyond the Big Five."
@@ -623,6 +633,11 @@ class JobIn(Body):
     metadata: dict[Annotated[Text, Field(max_length=64)], Annotated[Text, Field(max_length=512)]] = Field(
         default_factory=dict, max_length=16, description="Your own labels, by which jobs can be listed."
     )
+
+    @property
+    def source(self) -> JobTextsIn | None:
+        """Where existing texts are taken from that the body does not have."""
+        return self.responses if isinstance(self.responses, JobTextsIn) else None
 
     @property
     def chosen_versions(self) -> dict[str, str]:

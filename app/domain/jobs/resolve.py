@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.domain.instruments.dimension import Dimension, Scale
@@ -19,14 +19,16 @@ from app.domain.jobs.personagym_resolve import (
     options_given,
     resolve_gym,
 )
-from app.domain.jobs.plan import AtomicCell, Cell, cells_of, control_cells_of, count_calls, gym
+from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, control_cells_of, count_calls, gym
 from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, ResponseIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
 from app.domain.jobs.resolve_order_check import resolve_order_check
 from app.domain.jobs.resolve_rubrics import unknown_rubrics, unused_rubrics, with_rubrics
+from app.domain.jobs.resolve_source import beside
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
+from app.domain.jobs.stored_texts import Chosen, choose, place
 from app.domain.judging.hardening import key_problems
 from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model, ModelParameters
@@ -105,6 +107,7 @@ class _Resolver:
         self.asked = AskedQuestions((), ())
 
     def resolve(self) -> Resolution:
+        self.chosen = self._chosen_texts()
         self._choose_versions()
         self._choose_rubrics()
         dimensions = self._dimensions()
@@ -161,6 +164,7 @@ class _Resolver:
             order_check=order_check,
             control=self.request.controls.without_persona,
             opposite=self.request.controls.opposite_persona,
+            source=None if self.chosen is None else self.chosen.source,
         )
         check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:
@@ -170,7 +174,10 @@ class _Resolver:
             self._fail("", beyond(calls, self.most_calls))
             self._raise_if_wrong()
         cells = cells_of(spec)
-        placed = self._place_responses(spec, cells)
+        if self.chosen is None:
+            placed = self._place_responses(spec, cells)
+        else:
+            placed = place(self.chosen.texts, spec, atomic(cells), self._fail)
         self._raise_if_wrong()
         cells += control_cells_of(spec, len(cells))
         return Resolution(spec, cells, placed, () if gym is None else gym.given)
@@ -186,6 +193,28 @@ class _Resolver:
         if self.errors:
             raise InvalidJobError(self.errors)
 
+    def _chosen_texts(self) -> Chosen | None:
+        """The stored texts that the request names; what they are of can then be named, or left out."""
+        wanted, offered = self.request.source, self.catalog.kept.texts
+        if wanted is None:
+            return None
+        if isinstance(offered, str):
+            self._fail("/responses/job", offered)
+            self._raise_if_wrong()
+            return None
+        chosen = choose(offered, wanted, self._fail)
+        self._raise_if_wrong()
+        self.catalog = beside(self.catalog, self.request, chosen)
+        return chosen
+
+    def _of_source(self, field: str) -> list[Any]:
+        """The personas or tasks of the stored texts, for a request that leaves them out."""
+        if self.chosen is None:
+            self._fail(f"/{field}", "is required")
+            return []
+        found: list[Any] = getattr(self.chosen, field)
+        return found
+
     def _check_control(self) -> None:
         if self.request.controls.without_persona and self.request.responses is not None:
             self._fail(
@@ -196,6 +225,13 @@ class _Resolver:
     def _choose_versions(self) -> None:
         """Has the catalog's instruments name the versions that the request chose, with which the specification freezes them."""
         chosen = self.request.chosen_versions
+        if (
+            self.chosen is not None
+            and chosen.get("refusals", kept := self.chosen.of.instrument.refusals) != kept
+        ):
+            self._fail(
+                "/versions/refusals", f"refusals of job {self.chosen.source.job} stay what they were: {kept}"
+            )
         for kind, name in chosen.items():
             known = self.catalog.rules.known[kind]
             if name not in known:
@@ -241,6 +277,8 @@ class _Resolver:
 
     def _personas(self, dimensions: Mapping[str, Dimension]) -> list[Persona]:
         found: list[tuple[str, Persona]] = []
+        if not self.request.personas:
+            found = [("/personas", persona) for persona in self._of_source("personas")]
         for n, given in enumerate(self.request.personas):
             pointer = f"/personas/{n}"
             if isinstance(given, PersonaIn):
@@ -320,6 +358,8 @@ class _Resolver:
         """The atomic tasks, and PersonaGym's with their positions in the request."""
         found: list[AtomicTask] = []
         of_gym: list[tuple[int, GymTask]] = []
+        if not self.request.tasks:
+            return self._of_source("tasks"), of_gym
         ids = [task.task if isinstance(task, TaskIn) else task for task in self.request.tasks]
         for n, (id_, again) in enumerate(_with_repeats(ids)):
             pointer = f"/tasks/{n}/task" if isinstance(self.request.tasks[n], TaskIn) else f"/tasks/{n}"
@@ -333,6 +373,8 @@ class _Resolver:
                     )
             elif id_ in self.catalog.gym.tasks:
                 of_gym.append((n, self.catalog.gym.tasks[id_]))
+                if self.chosen is not None:
+                    self._fail(pointer, f"task {id_!r} is PersonaGym's; it can't grade texts of another job")
             else:
                 known = [*self.catalog.tasks, *self.catalog.gym.tasks]
                 meant = self._suggestion(id_, known) or f"; known: {', '.join(known)}"
@@ -390,6 +432,8 @@ class _Resolver:
             self._fail("/models", "give either models or responses, not both")
         if self.request.instructions != "all":
             self._fail("/instructions", "has no effect on existing texts")
+        if self.chosen is not None:
+            return self.chosen.models
         labels = dict.fromkeys(response.model for _, response in self.texts)
         if self.request.responses == []:
             self._fail("/responses", "give at least one response")
@@ -469,7 +513,7 @@ class _Resolver:
         sent = self.request.responses
         if isinstance(sent, QaIn):
             self.texts = qa_responses(sent, personas, gym_tasks, self._fail)
-        elif sent is not None:
+        elif isinstance(sent, list):
             self.texts = [(f"/responses/{n}", response) for n, response in enumerate(sent)]
         self.asked = AskedQuestions((text for _, text in self.texts), {task.id for task in gym_tasks})
 

@@ -7,6 +7,7 @@ from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.persona import Persona
 from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.execution import Execution
+from app.domain.jobs.text_source import StoredText, TextSource
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
 from app.domain.judging.order_check import OrderCheck
@@ -25,14 +26,14 @@ class ProvidedResponse:
         run: Repetition, from 0.
         item: Index of its item in the cell.
         instruction: Index (from 0) of the persona instruction, if known.
-        text: The response; ``None`` where a model has no answer to a PersonaGym question.
+        text: The response, or where it is stored; ``None`` where a model has no answer to a PersonaGym question.
     """
 
     cell: int
     run: int
     item: int
     instruction: int | None
-    text: str | None
+    text: str | StoredText | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class JobSpec:
         execution: How its calls are made; what prepares personas is always called directly.
         control: Whether the models are also asked without a persona.
         opposite: Whether personas are also compared with the opposite ones of the job.
+        source: Where existing texts were copied from, if another job had them.
     """
 
     personas: tuple[Persona, ...]
@@ -80,6 +82,7 @@ class JobSpec:
     order_check: OrderCheck | None = None
     control: bool = False
     opposite: bool = False
+    source: TextSource | None = None
 
     @property
     def runs(self) -> int:

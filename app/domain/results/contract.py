@@ -422,6 +422,17 @@ class PreparationAsks(Answer):
     dropped: int = Field(description="Items in replies that were not used.")
 
 
+class SourceOfTexts(Answer):
+    """Where the job's texts were copied from."""
+
+    job: str = Field(description="The job that had them; it may be deleted since.")
+    filter: dict[str, list[str | int]] = Field(description="Which of its texts; empty for all.")
+    sample: dict[str, int] | None = Field(description="The sample drawn of them, if any.")
+    responses: int
+    left_out: int = Field(description="Failed responses among those asked for; they have no text.")
+    attributes: dict[str, dict[str, str]] = Field(description="What is known of the models, by label.")
+
+
 _LONG: dict[str, type[BaseModel]] = {
     "personas": PersonaInWords,
     "cells": CellResult,
@@ -496,6 +507,7 @@ class Results(BaseModel):
     opposite: OppositeControl | None = Field(
         None, description="`null` for a job without `control.opposite_persona`."
     )
+    source: SourceOfTexts | None = Field(None, description="For a job on the texts of another job.")
     started_at: datetime | None
     computed_at: datetime
     usage: JobUsage

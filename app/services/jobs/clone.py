@@ -33,7 +33,11 @@ async def changed_body(
     if "generate" in job.request:
         raise WrongStateError("the job generated personas; generate another persona set instead", job.status)
     missing = []
-    if not job.request.get("models") and not changes.keys() & {"models", "responses"}:
+    if (
+        not job.request.get("models")
+        and "responses" not in job.request
+        and not changes.keys() & {"models", "responses"}
+    ):
         missing.append(FieldError("/responses", LEFT_OUT))
     answered = missing or "responses" in changes  # PersonaGym's answers bring their questions along
     replaced = answered or job.request.get("questions") is not None or "questions" in changes

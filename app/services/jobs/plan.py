@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
+from app.db.jobs.new_jobs import NewResponse
 from app.domain.instruments.segmentation import FIRST_SEGMENTER, WIDE_SIGNS
 from app.domain.jobs.brought_answers import NOT_ANSWERED
 from app.domain.jobs.contract import Plan, PlanControl, PlanCost, PlanParameters, PlanStage
@@ -332,7 +333,7 @@ def _wide_signs(prepared: PreparedJob) -> Iterator[str]:
     """A warning where sentences of the job's texts would stay uncut."""
     spec = prepared.resolution.spec
     texts = [persona.description for persona in spec.personas] + [
-        each.text or "" for each in prepared.responses
+        each.text for each in prepared.responses if isinstance(each, NewResponse)
     ]
     splits = bool(spec.tasks) and spec.instrument.segmenter == FIRST_SEGMENTER
     if splits and any(not WIDE_SIGNS.isdisjoint(text) for text in texts):
@@ -353,7 +354,9 @@ def _gym_warnings(prepared: PreparedJob) -> list[str]:
     if spec.provided:
         if given < pairs:
             found.append(f"The answers cover {given:,} of {pairs:,} pairs of persona and task.")
-        missing = sum(each.error == NOT_ANSWERED for each in prepared.responses)
+        missing = sum(
+            isinstance(each, NewResponse) and each.error == NOT_ANSWERED for each in prepared.responses
+        )
         if missing:
             found.append(
                 f"{missing:,} questions are not answered by all models; they count as missing responses."

@@ -1,8 +1,7 @@
 """Submits a job: one transaction writes it with its shards; only then are workers woken."""
 
 import asyncio
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -11,66 +10,59 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.execution import shards
 from app.db.jobs import budgets, idempotency, jobs
 from app.db.jobs.budgets import NOBODY, Payers
+from app.db.jobs.copied_texts import TextsGoneError
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.new_jobs import (
     NewCell,
     NewPreparation,
-    NewResponse,
     NewShard,
     insert_job,
 )
 from app.db.sets import sets
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.instruments.rules import Rules
-from app.domain.instruments.segmentation import runaway
-from app.domain.jobs.brought_answers import NOT_ANSWERED
 from app.domain.jobs.budget import NANOS, Budget, nanos_of
 from app.domain.jobs.catalog import Catalog, KeptSets
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
 from app.domain.jobs.personagym_plan import (
-    BroughtAnswer,
-    estimate_brought,
     estimate_gym,
     merged,
     preparations_of,
 )
 from app.domain.jobs.plan import (
-    AtomicCell,
     Cell,
     GymCell,
     estimate,
-    estimate_provided,
     gym,
     responses_per_run,
     shards_of,
-    shards_of_provided,
 )
 from app.domain.jobs.priority import Priority
 from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
-from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stage_estimate import StageEstimate
-from app.domain.judging.order_check import ORDERS
-from app.domain.judging.thoughts import split_thoughts
-from app.domain.providers.model import ONLY_THOUGHTS, Usage
+from app.domain.providers.model import Usage
 from app.ports import PriceBook, Queue
 from app.services.errors import IdempotencyConflictError, SpendingCapError
 from app.services.idempotency import ClientKey
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
+from app.services.jobs.existing_texts import (
+    ExistingText,
+    Position,
+    estimates_of_existing,
+    existing_texts,
+    shards_of_existing,
+    with_checks,
+    with_sample,
+)
 from app.services.jobs.planning import Check, Gone, PlanningPool
+from app.services.jobs.text_sources import stored_texts
 from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
 from app.services.sets.sets import kept_sets, sets_named
 from app.telemetry.tracing import traceparent
-
-Position = tuple[int, int, int]
-"""(cell ordinal, run, item): what names a response in its job."""
-
-MAX_UNITS = 32_767
-"""Sentences of one text: they are numbered by two-byte integers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +83,9 @@ class SubmissionDependencies:
         """The same with the connections that a tenant's jobs can name, and the tenant's sets that a job names."""
         catalog = with_connections(self.catalog, await self.book.of_tenant(tenant))
         kept = KeptSets() if wanted is None else await kept_sets(self.engine, tenant, wanted)
+        if wanted is not None and wanted.source is not None:
+            texts = await stored_texts(self.engine, tenant, wanted, catalog)
+            kept = replace(kept, texts=texts)
         return replace(self, catalog=replace(catalog, kept=kept))
 
 
@@ -121,7 +116,7 @@ class PreparedJob:
 
     resolution: Resolution
     shards: tuple[NewShard, ...]
-    responses: tuple[NewResponse, ...]
+    responses: tuple[ExistingText, ...]
     preparations: tuple[NewPreparation, ...]
     estimates: tuple[StageEstimate, ...]
 
@@ -162,12 +157,13 @@ def prepare_job(deps: SubmissionDependencies, wanted: JobIn, check: Check = lamb
     _refuse_unpriced(deps.prices, wanted, resolution)
     cells = resolution.cells
     if resolution.spec.provided:
-        resolution, responses = _with_checks(resolution, _provided_rows(deps, resolution, check))
-        estimates = _estimates_of_texts(resolution, responses)
-        planned = _provided_shards(resolution, responses)
+        rules = deps.catalog.rules.load(resolution.spec.instrument)
+        resolution, responses = with_checks(resolution, existing_texts(rules, resolution, check))
+        estimates = estimates_of_existing(resolution, responses)
+        planned = shards_of_existing(resolution, responses)
     else:
         responses = ()
-        resolution = _with_sample(resolution, _judged_positions(cells))
+        resolution = with_sample(resolution, _judged_positions(cells))
         check()
         estimates = _estimates(resolution)
         check()
@@ -223,22 +219,6 @@ def _estimates(resolution: Resolution) -> list[StageEstimate]:
     return of_atomic if spec.gym is None else merged([*of_atomic, *estimate_gym(spec, spec.gym, gym(cells))])
 
 
-def _estimates_of_texts(resolution: Resolution, rows: Iterable[NewResponse]) -> list[StageEstimate]:
-    spec, cells = resolution.spec, resolution.cells
-    atomic_units, answers = [], []
-    for row in rows:
-        units = len(row.unit_starts)
-        if isinstance(cells[row.cell], AtomicCell) and row.status == "answered":
-            atomic_units.append((row.cell, row.run, row.item, units))
-        elif row.status != "no_answer":
-            sentences = units if row.status == "answered" else 0
-            answers.append(BroughtAnswer(row.cell, row.run, row.item, len(row.text), sentences))
-    of_atomic = estimate_provided(spec, cells, atomic_units)
-    if spec.gym is None:
-        return of_atomic
-    return merged([*of_atomic, *estimate_brought(spec, spec.gym, gym(cells), answers)])
-
-
 def _generating_shards(resolution: Resolution) -> Iterator[NewShard]:
     for shard in shards_of(resolution.spec, resolution.cells):
         cell = resolution.cells[shard.cell]
@@ -268,68 +248,6 @@ def _refuse_beyond(allowed: int, calls: int) -> None:
         raise InvalidJobError([FieldError("", beyond(calls, allowed))])
 
 
-def _provided_rows(
-    deps: SubmissionDependencies, resolution: Resolution, check: Check
-) -> tuple[NewResponse, ...]:
-    rules = deps.catalog.rules.load(resolution.spec.instrument)
-    rows: list[NewResponse] = []
-    for n, response in enumerate(resolution.provided):
-        check()
-        cell = resolution.cells[response.cell]
-        if response.text is None:
-            rows.append(_missing(response))
-            continue
-        thoughts, answer = split_thoughts(response.text)
-        message = runaway(answer, MAX_UNITS)
-        units = () if message is not None else rules.segmenter.segment(answer, MAX_UNITS)
-        if len(units) > MAX_UNITS:
-            message = f"more than {MAX_UNITS:,} sentences"
-        if message is not None:
-            raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
-        status, why = _provided_status(rules, thoughts, answer)
-        rows.append(
-            NewResponse(
-                cell=response.cell,
-                run=response.run,
-                item=response.item,
-                instruction=response.instruction,
-                status=status,
-                text=answer,
-                unit_starts=[unit.start for unit in units],
-                unit_ends=[unit.end for unit in units],
-                verdicts_due=_due(resolution.spec, cell, response.item, status, len(units)),
-                thoughts=thoughts,
-                error=why,
-            )
-        )
-    if rows and all(row.status == "no_answer" for row in rows):
-        raise InvalidJobError([FieldError("/responses", "no text has an answer, only thoughts")])
-    return tuple(rows)
-
-
-def _missing(response: ProvidedResponse) -> NewResponse:
-    """The row of a text that is not there: asked for by nobody, it can't be asked for again."""
-    place = response.cell, response.run, response.item
-    return NewResponse(*place, None, "no_answer", "", [], [], 0, error=NOT_ANSWERED)
-
-
-def _due(spec: JobSpec, cell: Cell, item: int, status: str, units: int) -> int:
-    """The verdicts and grades that an existing text gets, without those of the checks."""
-    judges = len(spec.judges)
-    if isinstance(cell, AtomicCell):
-        return units * len(cell.items[item].dimensions) * judges
-    return 0 if status == "no_answer" else judges * (1 + units * len(cell.dimensions))
-
-
-def _provided_status(rules: Rules, thoughts: str | None, answer: str) -> tuple[str, str | None]:
-    """The status of an existing text, and why there is nothing to be judged."""
-    if rules.refusals.is_refusal(answer):
-        return "refused", None
-    if thoughts is not None and not answer.strip():
-        return "no_answer", ONLY_THOUGHTS
-    return "answered", None
-
-
 def _judged_positions(cells: Sequence[Cell]) -> Iterator[Position]:
     """The personas' responses whose sentences will be judged, as far as is known."""
     return (
@@ -338,67 +256,6 @@ def _judged_positions(cells: Sequence[Cell]) -> Iterator[Position]:
         if cell.dimensions and not cell.control
         for run in range(cell.runs)
         for item in range(responses_per_run(cell))
-    )
-
-
-def _with_sample(resolution: Resolution, responses: Iterable[Position]) -> Resolution:
-    """The resolution with the responses drawn that are judged sentence by sentence too, where others are grouped."""
-    spec = resolution.spec
-    if spec.grouping is None:
-        return resolution
-    return replace(resolution, spec=replace(spec, grouping=spec.grouping.drawn(responses)))
-
-
-def _with_checks(
-    resolution: Resolution, rows: tuple[NewResponse, ...]
-) -> tuple[Resolution, tuple[NewResponse, ...]]:
-    """The same for existing texts, whose sentences are known; and their rows with the verdicts that this takes."""
-    judged = [bool(cell.dimensions) for cell in resolution.cells]
-    several = (r for r in rows if r.status == "answered" and judged[r.cell] and len(r.unit_starts) > 1)
-    resolution = _with_sample(resolution, ((r.cell, r.run, r.item) for r in several))
-    spec = resolution.spec
-    if spec.grouping is None and spec.order_check is None:
-        return resolution, rows
-    grades = [len(spec.judges) if isinstance(cell, GymCell) else 0 for cell in resolution.cells]
-    return resolution, tuple(
-        replace(row, verdicts_due=_due_with_checks(spec, row, grades[row.cell]))
-        if row.status == "answered"
-        else row
-        for row in rows
-    )
-
-
-def _due_with_checks(spec: JobSpec, row: NewResponse, grades: int) -> int:
-    """The verdicts and ``grades`` that an existing text gets, those of the checks included."""
-    sentences, place = len(row.unit_starts), (row.cell, row.run, row.item)
-    verdicts = row.verdicts_due - grades
-    if spec.grouping is not None and spec.grouping.checks(*place, sentences):
-        return grades + 2 * verdicts
-    if spec.order_check is not None and sentences:
-        again = len(ORDERS) * spec.order_check.drawn(*place, sentences)
-        return grades + verdicts // sentences * (sentences + again)
-    return row.verdicts_due
-
-
-def _provided_shards(resolution: Resolution, rows: tuple[NewResponse, ...]) -> tuple[NewShard, ...]:
-    """Shards over existing texts know from the start what they hold, so progress has exact totals."""
-    due: Counter[tuple[int, int]] = Counter()
-    unanswered: Counter[tuple[int, int]] = Counter()
-    for row in rows:
-        due[row.cell, row.run] += row.verdicts_due
-        unanswered[row.cell, row.run] += row.status == "no_answer"
-    return tuple(
-        NewShard(
-            s.cell,
-            s.run_start,
-            s.run_stop,
-            s.responses,
-            after=resolution.cells[s.cell].person if isinstance(resolution.cells[s.cell], GymCell) else None,
-            responses_answered=s.responses
-            - sum(unanswered[s.cell, run] for run in range(s.run_start, s.run_stop)),
-            verdicts_due=sum(due[s.cell, run] for run in range(s.run_start, s.run_stop)),
-        )
-        for s in shards_of_provided(resolution.spec, resolution.cells, resolution.provided)
     )
 
 
@@ -424,7 +281,11 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     async with deps.engine.connect() as connection:
         payers = await payers_of(connection, tenant, submission.capped_key)
         await _keep_caps(deps.prices, connection, payers, submission, prepared)
-        await _insert(connection, tenant, job_id, submission, prepared, payers)
+        try:
+            await _insert(connection, tenant, job_id, submission, prepared, payers)
+        except TextsGoneError:
+            gone = FieldError("/responses", "the texts were deleted meanwhile")
+            raise InvalidJobError([gone]) from None
         if client_key is not None:
             held = await idempotency.claim_key(
                 connection, tenant, client_key.key, client_key.body_hash, job_id=job_id
@@ -567,7 +428,7 @@ async def _insert(
 
 def _shown(request: Mapping[str, Any]) -> dict[str, Any]:
     """A body without what would make every poll of the job as large as its input."""
-    shown = {name: value for name, value in request.items() if name != "responses"}
+    shown = {name: value for name, value in request.items() if name != "responses" or "job" in value}
     if isinstance(shown.get("questions"), dict):
         del shown["questions"]
     return shown

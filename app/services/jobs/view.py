@@ -169,12 +169,19 @@ def shown(job: JobRow) -> dict[str, Any]:
             "responses": f"/v1/jobs/{job.id}/responses",
             "report": f"/v1/jobs/{job.id}/report?format=html",
         }
+        | _link_to_source(job)
         | {
             name: path + made
             for prefix, (name, path) in SETS.items()
             if (made := made_set_id(job.made_sets, prefix)) is not None
         },
     }
+
+
+def _link_to_source(job: JobRow) -> dict[str, str]:
+    """The job whose texts it judges, if it is on another's; that may be gone."""
+    texts = job.request.get("responses")
+    return {"source": f"/v1/jobs/{texts['job']}"} if isinstance(texts, dict) else {}
 
 
 AT_WORK = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED})

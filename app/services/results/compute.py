@@ -36,6 +36,7 @@ from app.domain.results import contract
 from app.domain.results.contract import (
     PreparationAsks,
     Results,
+    SourceOfTexts,
     SuspicionSummary,
     TotalResult,
     WithoutSuspicion,
@@ -292,6 +293,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
         **({"control": _control_arm(context, cells, rows)} if spec.control else {}),
         **({"opposite": opposite_arm(context, cells, rows.scores)} if spec.opposite else {}),
+        **({} if spec.source is None else {"source": SourceOfTexts.of_row(spec.source)}),
         started_at=job.started_at,
         computed_at=datetime.now(UTC),
         usage=usage_of(rows.usage),

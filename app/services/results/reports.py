@@ -11,10 +11,10 @@ from app.db.jobs.jobs import JobRow
 from app.domain.labels.human_agreement import HumanStudy
 from app.domain.results.contract import Results
 from app.services.job_context import JobContext
+from app.services.jobs.text_sources import attributes_of
 from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.by_instruction import read_by_instruction
 from app.services.results.environments import read_environments
-from app.services.results.model_groups import attributes_of
 from app.services.results.responses import Arm, stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
 
@@ -138,6 +138,6 @@ async def _html(
         study,
         by_instruction,
         environments,
-        attributes_of(job),
+        attributes_of(job, found.source),
         service=service,
     )

@@ -76,11 +76,13 @@ class TestParts:
         responses = [TEXT | {"text": n} if n in wrong else TEXT for n in range(1000)]
         found = errors_of(responses=responses)
         part = range(first - first % 100, first - first % 100 + 100)
-        assert [where for where, _ in found] == [("responses", n, "text") for n in wrong if n in part]
+        places = [("responses", "list", n, "text") for n in wrong if n in part]
+        assert [where for where, _ in found] == places
 
     def test_what_a_rule_of_ours_says_of_it_is_kept(self) -> None:
         found = errors_of(responses=[TEXT] * 950 + [TEXT | {"text": "a\0"}])
-        assert found == [(("responses", 950, "text"), "Value error, must not contain the character U+0000")]
+        place = ("responses", "list", 950, "text")
+        assert found == [(place, "Value error, must not contain the character U+0000")]
 
     def test_a_question_deep_inside_is_told_at_its_place(self) -> None:
         asked: list[Any] = ["Why?"] * 650 + [" "]

@@ -1,0 +1,160 @@
+"""Texts of a job that another job judges again: what is planned of them is read, and their words are copied by the database itself."""
+
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+ROWS_AT_ONCE = 5_000
+"""Rows that one message reads or copies: they are numbers alone, but where texts are split anew."""
+TEXTS_AT_ONCE = 500
+
+
+class TextRow(NamedTuple):
+    """What is planned of a response."""
+
+    cell: int
+    run: int
+    item: int
+    instruction: int | None
+    status: str
+    sentences: int
+    cell_id: int
+
+
+class Words(NamedTuple):
+    """A response's text, to be read by other rules."""
+
+    cell_id: int
+    run: int
+    item: int
+    status: str
+    text: str
+    thoughts: str | None
+
+
+class TextsGoneError(Exception):
+    """Texts that were to be copied are not there any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class CopiedText:
+    """A row of ``responses`` whose words are copied from another one, its cell named by ordinal.
+
+    Attributes:
+        cell: Ordinal of its cell.
+        run: Its run, which is that of the other.
+        item: Index of its item in its cell.
+        instruction: Number of its persona instruction.
+        status: Its status.
+        sentences: How many it has.
+        verdicts_due: How many verdicts it calls for.
+        key: Cell id, run and item of the other.
+        spans: Where its sentences are; ``None`` where the other has them.
+    """
+
+    cell: int
+    run: int
+    item: int
+    instruction: int | None
+    status: str
+    sentences: int
+    verdicts_due: int
+    key: tuple[int, int, int]
+    spans: tuple[str, str] | None = None
+
+
+async def read_rows(
+    connection: AsyncConnection, tenant: str, job_id: str, cells: int
+) -> AsyncIterator[Sequence[TextRow]]:
+    """The responses of a job's first cells, in their order, some at a time; what has failed has the status ``failed``."""
+    found = await connection.stream(
+        text(
+            "SELECT c.ordinal, r.run, r.item, r.instruction, r.status, cardinality(r.unit_starts), r.cell_id"
+            " FROM cells c JOIN responses r ON r.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant AND c.ordinal < :cells"
+            " ORDER BY c.ordinal, r.run, r.item"
+        ),
+        {"job": job_id, "tenant": tenant, "cells": cells},
+    )
+    async for some in found.partitions(ROWS_AT_ONCE):
+        yield [TextRow(*row) for row in some]
+
+
+async def read_words(
+    connection: AsyncConnection, tenant: str, keys: Sequence[tuple[int, int, int]]
+) -> AsyncIterator[Sequence[Words]]:
+    """The words of responses, some at a time."""
+    for start in range(0, len(keys), TEXTS_AT_ONCE):
+        columns = zip(*keys[start : start + TEXTS_AT_ONCE], strict=True)
+        found = await connection.execute(
+            text(
+                "SELECT r.cell_id, r.run, r.item, r.status, r.text, r.thoughts"
+                f" FROM unnest({_GIVEN_KEYS}) AS given (of_cell, of_run, of_item)"
+                " JOIN responses r ON r.cell_id = of_cell AND r.run = of_run AND r.item = of_item"
+                " WHERE r.tenant = :tenant"
+            ),
+            {"tenant": tenant} | dict(zip(_KEYS, map(list, columns), strict=True)),
+        )
+        yield [Words(*row) for row in found]
+
+
+async def copy(
+    connection: AsyncConnection, tenant: str, ids: Mapping[int, int], copied: Sequence[CopiedText]
+) -> None:
+    """Copies texts into the cells of a job.
+
+    Args:
+        connection: Where.
+        tenant: Whose.
+        ids: Ids of the cells by ordinal.
+        copied: What is copied.
+
+    Raises:
+        TextsGoneError: If not all of it is there any more.
+    """
+    for rows in _some_at_a_time(ids, copied):
+        columns = map(list, zip(*rows, strict=True))
+        done = await connection.execute(_COPY, {"tenant": tenant} | dict(zip(_COLUMNS, columns, strict=True)))
+        if done.rowcount != len(rows):
+            raise TextsGoneError
+
+
+_KEYS = {"of_cell": "bigint", "of_run": "int", "of_item": "int"}
+_COLUMNS = (
+    {"cell_id": "bigint", "run": "int", "item": "int", "instruction": "int", "status": "text"}
+    | {"verdicts_due": "int"}
+    | _KEYS
+    | {"starts": "text", "ends": "text"}
+)
+
+
+def _given(columns: dict[str, str]) -> str:
+    return ", ".join(f"CAST(:{name} AS {kind}[])" for name, kind in columns.items())
+
+
+_GIVEN_KEYS = _given(_KEYS)
+_COPY = text(
+    "INSERT INTO responses (tenant, cell_id, run, item, instruction, status, verdicts_due, text, thoughts, error,"
+    " unit_starts, unit_ends)"
+    " SELECT :tenant, given.cell_id, given.run, given.item, given.instruction, given.status, given.verdicts_due,"
+    "  r.text, r.thoughts, r.error, coalesce(CAST(given.starts AS int[]), r.unit_starts),"
+    "  coalesce(CAST(given.ends AS int[]), r.unit_ends)"
+    f" FROM unnest({_given(_COLUMNS)}) AS given ({', '.join(_COLUMNS)})"
+    " JOIN responses r ON r.cell_id = of_cell AND r.run = of_run AND r.item = of_item"
+    " WHERE r.tenant = :tenant"
+)
+"""No finish reason and no tokens: these texts were not asked for by the job that has the copies."""
+
+
+def _some_at_a_time(
+    ids: Mapping[int, int], copied: Sequence[CopiedText]
+) -> Iterator[list[tuple[object, ...]]]:
+    for start in range(0, len(copied), ROWS_AT_ONCE):
+        yield [
+            (ids[c.cell], c.run, c.item, c.instruction, c.status, c.verdicts_due, *c.key)
+            + (c.spans or (None, None))
+            for c in copied[start : start + ROWS_AT_ONCE]
+        ]

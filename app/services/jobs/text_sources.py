@@ -1,0 +1,140 @@
+"""Finds the stored texts that a job names as its source."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import copied_texts, jobs
+from app.db.jobs.copied_texts import Words
+from app.db.jobs.jobs import JobRow
+from app.domain.instruments.segmentation import Segmenter, runaway
+from app.domain.jobs.catalog import Catalog
+from app.domain.jobs.plan import AtomicCell, Cell, cells_of
+from app.domain.jobs.request import JobIn
+from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.stored_texts import StoredTexts, choose
+from app.domain.jobs.text_source import StoredText, TextSource
+from app.domain.results.contract import SourceOfTexts
+from app.domain.results.model_groups import Attributes
+from app.services.job_context import decode_spec
+from app.services.jobs.existing_texts import MAX_UNITS
+from app.services.long_texts import on_a_thread
+
+JUDGED = frozenset({"answered", "refused"})
+
+Key = tuple[int, int, int]
+
+
+def attributes_of(job: JobRow, source: TextSource | SourceOfTexts | None) -> Attributes:
+    """Those of a job's models, by label; they decide nothing of how it runs, so that its specification has none.
+
+    Those of a job on another job's texts were copied with these.
+    """
+    if source is not None:
+        return source.attributes
+    given = [each for each in job.request.get("models") or () if isinstance(each, dict)]
+    # Not validated again: a later release may take less than the one that took the job.
+    return {
+        each.get("label") or each["model"]: each["attributes"] for each in given if each.get("attributes")
+    }
+
+
+async def stored_texts(
+    engine: AsyncEngine, tenant: str, wanted: JobIn, catalog: Catalog
+) -> StoredTexts | str:
+    """The texts of the job that a request names, or why there are none to be taken.
+
+    Args:
+        engine: Where to look.
+        tenant: Whose job it must be.
+        wanted: The request.
+        catalog: Has the segmenter that the request may name, by which the chosen texts are then split.
+    """
+    if wanted.source is None:
+        raise ValueError("the request names no source")
+    id_ = wanted.source.job
+    async with engine.connect() as connection:
+        job = await jobs.get_job(connection, tenant, id_)
+        encoded = None if job is None else await jobs.get_spec(connection, tenant, id_)
+        if job is None or encoded is None:
+            return f"there is no job {id_!r}"
+        if not job.status.is_terminal:
+            return f"job {id_} is {job.status}; its texts can be judged again when it has ended"
+        spec = decode_spec(encoded)
+        cells = await on_a_thread(tenant, lambda: cells_of(spec))
+        texts: list[StoredText] = []
+        async for some in copied_texts.read_rows(connection, tenant, id_, len(cells)):
+            texts += _texts(spec, cells, some)
+    offered = StoredTexts(
+        id_,
+        spec,
+        [text for text in texts if text.status != "failed"],
+        [text for text in texts if text.status == "failed"],
+        attributes_of(job, spec.source),
+    )
+    segmenter = wanted.chosen_versions.get("segmenter", spec.instrument.segmenter)
+    if segmenter == spec.instrument.segmenter or segmenter not in catalog.rules.known["segmenter"]:
+        return offered
+    return await _split_anew(engine, tenant, wanted, catalog, offered)
+
+
+def _texts(
+    spec: JobSpec, cells: Sequence[Cell], rows: Iterable[copied_texts.TextRow]
+) -> Iterable[StoredText]:
+    for row in rows:
+        cell = cells[row.cell]
+        yield StoredText(
+            model=spec.models[cell.model].label,
+            persona=cell.persona.id,
+            task=cell.task.id,
+            item=cell.items[row.item].id if isinstance(cell, AtomicCell) else None,
+            run=row.run,
+            instruction=row.instruction,
+            status=row.status,
+            sentences=row.sentences,
+            key=(row.cell_id, row.run, row.item),
+        )
+
+
+async def _split_anew(
+    engine: AsyncEngine, tenant: str, wanted: JobIn, catalog: Catalog, offered: StoredTexts
+) -> StoredTexts | str:
+    """The same with other sentences in the texts that the request chooses: of these alone the words are read."""
+    assert wanted.source is not None  # noqa: S101 - what was offered is of it
+    chosen = choose(offered, wanted.source, lambda _pointer, _message: None).texts
+    read = [text for text in chosen if text.status in JUDGED]
+    instrument = replace(catalog.instrument, **wanted.chosen_versions)
+    segmenter = catalog.rules.load(instrument).segmenter
+    split: dict[Key, tuple[int, tuple[str, str]]] = {}
+    async with engine.connect() as connection:
+        async for words in copied_texts.read_words(connection, tenant, [text.key for text in read]):
+            found = await on_a_thread(tenant, partial(_split, segmenter, words))
+            if found is None:
+                return f"a text has more than {MAX_UNITS:,} sentences by {segmenter.name}"
+            split |= found
+    return replace(
+        offered,
+        texts=[
+            replace(text, sentences=split[text.key][0], spans=split[text.key][1])
+            if text.key in split
+            else text
+            for text in offered.texts
+        ],
+    )
+
+
+def _split(segmenter: Segmenter, words: Sequence[Words]) -> dict[Key, tuple[int, tuple[str, str]]] | None:
+    """Sentences of texts by their keys; ``None`` if one has too many."""
+    found = {}
+    for each in words:
+        units = () if runaway(each.text, MAX_UNITS) else segmenter.segment(each.text, MAX_UNITS)
+        if len(units) > MAX_UNITS or (not units and runaway(each.text, MAX_UNITS)):
+            return None
+        spans = (
+            f"{{{','.join(str(unit.start) for unit in units)}}}",
+            f"{{{','.join(str(unit.end) for unit in units)}}}",
+        )
+        found[each.cell_id, each.run, each.item] = (len(units), spans)
+    return found

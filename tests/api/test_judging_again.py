@@ -1,0 +1,238 @@
+"""Jobs on the texts of another job: judged by real workers, and refused by an API without any."""
+
+from typing import Any
+
+import pytest
+
+from tests.api.service import Json, Service, job_body, pointers
+from tests.api.test_finished_jobs import RESPONSES
+
+JUDGES = ["simulated/sim-judge", "simulated/sim-judge-noisy"]
+
+
+def again(service: Service, job: Json, **fields: Any) -> Json:
+    """A job on another one's texts, when it has ended."""
+    source = {name: fields.pop(name) for name in ("filter", "sample") if name in fields}
+    body = {"judges": JUDGES, "responses": {"job": job["id"]} | source} | fields
+    return service.wait(service.submit(body)["id"], "completed", "failed")
+
+
+def results_of(service: Service, job: Json) -> Json:
+    results: Json = service.get(f"/v1/jobs/{job['id']}/results").json()
+    return results
+
+
+def responses_of(service: Service, job: Json) -> list[Json]:
+    return list(service.walk(f"/v1/jobs/{job['id']}/responses", limit=200))
+
+
+@pytest.fixture(scope="module")
+def judged_again(stack: Service, finished: Json) -> Json:
+    return again(stack, finished, name="again")
+
+
+class TestTheSameJudges:
+    def test_come_to_the_same_figures(self, stack: Service, finished: Json, judged_again: Json) -> None:
+        ours, theirs = results_of(stack, judged_again), results_of(stack, finished)
+        assert ours["cells"] == theirs["cells"]
+        assert ours["totals"] == theirs["totals"]
+        assert ours["personas"] == theirs["personas"]
+        assert ours["completeness"] == "full"
+
+    def test_are_asked_for_no_text(self, judged_again: Json) -> None:
+        assert {row["stage"] for row in judged_again["usage"]["by_model"]} == {"judging"}
+        assert judged_again["progress"]["judging"]["failed"] == 0
+
+    def test_see_the_same_texts_sentences_and_places(
+        self, stack: Service, finished: Json, judged_again: Json
+    ) -> None:
+        kept = ("model", "persona", "task", "item", "run", "instruction", "status", "text", "thoughts")
+
+        def shown(job: Json) -> list[Any]:
+            return [
+                [each.get(name) for name in kept] + [[unit["text"] for unit in each["units"]]]
+                for each in responses_of(stack, job)
+            ]
+
+        assert shown(judged_again) == shown(finished)
+        assert len(shown(finished)) == RESPONSES
+
+    def test_leave_a_link_to_the_source(self, stack: Service, finished: Json, judged_again: Json) -> None:
+        assert judged_again["links"]["source"] == f"/v1/jobs/{finished['id']}"
+        assert judged_again["spec"]["responses"] == {"job": finished["id"]}
+        results = results_of(stack, judged_again)
+        assert results["source"] == {
+            "job": finished["id"],
+            "filter": {},
+            "sample": None,
+            "responses": RESPONSES,
+            "left_out": 0,
+            "attributes": {"shy": {"caution": "high"}},
+        }
+        assert any(finished["id"] in note for note in results["manifest"]["deviations"])
+
+    def test_know_the_models_as_they_were(self, stack: Service, finished: Json, judged_again: Json) -> None:
+        ours, theirs = (results_of(stack, job)["manifest"]["models"] for job in (judged_again, finished))
+        assert ours == theirs
+        groups = stack.get(f"/v1/jobs/{judged_again['id']}/groups").json()["groups"]
+        assert {"attribute": "caution", "value": "high"}.items() <= groups[-1].items()
+
+
+def test_a_filter_and_other_personas_tasks_and_protocol_hold(stack: Service, finished: Json) -> None:
+    job = again(
+        stack,
+        finished,
+        filter={"tasks": ["essay"], "models": ["shy"], "status": ["answered", "refused"], "runs": [1]},
+        protocol="hardened",
+    )
+    found = responses_of(stack, job)
+    assert [(each["model"], each["task"], each["run"]) for each in found] == [("shy", "essay", 1)] * 3
+    results = results_of(stack, job)
+    assert {cell["model"] for cell in results["cells"]} == {"shy"}
+    assert results["manifest"]["protocol"] == "hardened"
+    assert results["source"]["responses"] == 3
+
+
+def test_another_segmenter_splits_anew(stack: Service) -> None:
+    text = "我喜歡待在家裡。我不喜歡聚會。 And I read."
+    first = stack.wait(
+        stack.submit(
+            job_body(
+                models=None,
+                instructions=None,
+                versions={"segmenter": "punkt-en-v1"},
+                responses=[{"persona": "E-low", "task": "essay", "text": text}],
+            )
+        )["id"],
+        "completed",
+    )
+    whole, cut = (
+        responses_of(stack, again(stack, first, **more))[0]["units"]
+        for more in ({}, {"versions": {"segmenter": "punkt-en-wide-v1"}})
+    )
+    assert [unit["text"] for unit in whole] == ["我喜歡待在家裡。我不喜歡聚會。 And I read."]
+    assert [unit["text"] for unit in cut] == ["我喜歡待在家裡。", "我不喜歡聚會。", "And I read."]
+
+
+def test_other_traits_of_the_same_persona_can_be_judged(stack: Service, finished: Json) -> None:
+    duo = {
+        "id": "duo",
+        "description": "a warm but anxious neighbour",
+        "traits": {"A": "high", "N": "low", "C": "high"},
+    }
+    job = again(
+        stack,
+        finished,
+        personas=[duo],
+        filter={"personas": ["duo"], "tasks": ["social_media_post"]},
+        tasks=["social_media_post"],
+    )
+    assert {cell["dimension"] for cell in results_of(stack, job)["cells"]} == {"A", "N", "C"}
+
+
+def test_a_sample_is_spread_and_drawn_by_its_seed(stack: Service, finished: Json) -> None:
+    def drawn(seed: int) -> list[Any]:
+        job = again(stack, finished, sample={"responses": 35, "seed": seed})
+        found = responses_of(stack, job)
+        assert len(found) == 35
+        counts = [
+            sum(each["model"] == model for each in found) for model in ("shy", "simulated/sim-faithful")
+        ]
+        assert abs(counts[0] - counts[1]) <= 1  # half of the texts are of each model
+        return [(each["model"], each["persona"], each["task"], each["item"], each["run"]) for each in found]
+
+    assert drawn(1) == drawn(1) != drawn(2)
+
+
+def test_the_source_may_be_deleted_and_the_texts_judged_a_third_time(stack: Service) -> None:
+    first = stack.wait(stack.submit(job_body())["id"], "completed")
+    second = again(stack, first)
+    before = results_of(stack, second)
+    assert stack.http.delete(f"/v1/jobs/{first['id']}").status_code == 204
+    assert results_of(stack, second) == before
+    third = again(stack, second, judges=["simulated/sim-judge-noisy"])
+    assert [each["text"] for each in responses_of(stack, third)] == [
+        each["text"] for each in responses_of(stack, second)
+    ]
+    answer = stack.post("/v1/jobs", {"responses": {"job": first["id"]}})
+    assert (answer.status_code, pointers(answer)) == (422, ["/responses/job"])
+
+
+def test_a_clone_judges_the_same_texts_with_another_judge(stack: Service, judged_again: Json) -> None:
+    answer = stack.post(
+        f"/v1/jobs/{judged_again['id']}/clone", {"changes": {"judges": ["simulated/sim-judge-noisy"]}}
+    )
+    assert answer.status_code == 202
+    job = stack.wait(answer.json()["id"], "completed")
+    assert job["spec"]["responses"] == judged_again["spec"]["responses"]
+    assert [judge["judge"] for judge in results_of(stack, job)["judges"]] == ["simulated/sim-judge-noisy"]
+
+
+def test_a_plan_knows_the_calls_exactly(stack: Service, judged_again: Json) -> None:
+    plan = stack.post("/v1/jobs/plan", judged_again["spec"]).json()
+    assert (plan["responses"], plan["estimated"]) == (RESPONSES, False)
+    asked = sum(row["calls"] for row in judged_again["usage"]["by_model"])
+    assert plan["calls"] == asked
+
+
+@pytest.mark.parametrize(
+    ("fields", "wrong"),
+    [
+        ({"filter": {"models": ["bold"]}}, "/responses/filter/models/0"),
+        ({"filter": {"personas": ["E-low", "solo"]}}, "/responses/filter/personas/1"),
+        ({"filter": {"tasks": ["essays"]}}, "/responses/filter/tasks/0"),
+        ({"filter": {"items": ["Z-9"]}}, "/responses/filter/items/0"),
+        ({"filter": {"runs": [17]}}, "/responses/filter"),
+        ({"filter": {"status": ["failed"]}}, "/responses/filter/status/0"),
+        ({"filter": {"colour": ["red"]}}, "/responses/filter/colour"),
+        ({"sample": {"responses": 0}}, "/responses/sample/responses"),
+        ({"personas": ["E-high"]}, "/personas"),
+        ({"tasks": ["essay"]}, "/tasks"),
+        ({"tasks": ["expected_action"]}, "/tasks/0"),
+        ({"models": ["simulated/sim-faithful"]}, "/models"),
+        ({"instructions": [1]}, "/instructions"),
+        ({"control": True}, "/control"),
+        ({"versions": {"segmenter": "none"}}, "/versions/segmenter"),
+    ],
+)
+def test_what_is_wrong_is_named(stack: Service, finished: Json, fields: Json, wrong: str) -> None:
+    source = {name: fields[name] for name in ("filter", "sample") if name in fields}
+    others = {name: value for name, value in fields.items() if name not in source}
+    answer = stack.post("/v1/jobs", {"responses": {"job": finished["id"]} | source} | others)
+    assert (answer.status_code, pointers(answer)[:1]) == (422, [wrong]), answer.text
+
+
+class TestOtherJobs:
+    @pytest.mark.parametrize("job", ["job_01kxyz0abcdefghjkmnpqrstvw", "nothing"])
+    def test_that_are_not_there_are_refused(self, api: Service, job: str) -> None:
+        answer = api.post("/v1/jobs", {"responses": {"job": job}})
+        assert (answer.status_code, pointers(answer)) == (422, ["/responses/job"])
+
+    def test_that_have_not_ended_are_refused(self, api: Service) -> None:
+        job = api.submit(job_body())
+        answer = api.post("/v1/jobs", {"responses": {"job": job["id"]}})
+        assert (answer.status_code, pointers(answer)) == (422, ["/responses/job"])
+        assert "queued" in answer.json()["errors"][0]["message"]
+
+    def test_without_texts_are_refused(self, api: Service) -> None:
+        job = api.submit(job_body())
+        api.post(f"/v1/jobs/{job['id']}/cancel")
+        answer = api.post("/v1/jobs", {"responses": {"job": job["id"]}})
+        assert (answer.status_code, pointers(answer)) == (422, ["/responses/job"])
+
+    def test_personas_and_tasks_are_required_otherwise(self, api: Service) -> None:
+        answer = api.post("/v1/jobs", job_body(personas=None, tasks=None))
+        assert pointers(answer) == ["/personas", "/tasks"]
+
+    def test_personagyms_answers_are_refused_in_words(self, stack: Service) -> None:
+        gym = {
+            "personas": [{"id": "cook", "description": "a cook"}],
+            "tasks": [{"task": "expected_action", "questions": 1}],
+            "models": ["simulated/sim-faithful"],
+            "judges": ["simulated/sim-judge"],
+            "reasoner": "simulated/sim-reasoner",
+        }
+        job = stack.wait(stack.submit(gym)["id"], "completed")
+        answer = stack.post("/v1/jobs", {"responses": {"job": job["id"]}})
+        assert (answer.status_code, pointers(answer)) == (422, ["/responses/filter"])
+        assert "PersonaGym" in answer.text
