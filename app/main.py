@@ -6,7 +6,6 @@ import secrets
 import sys
 import time
 from collections.abc import AsyncIterator, MutableMapping
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -43,6 +42,7 @@ from app.api.providers import routes as connections
 from app.api.results import figures
 from app.api.results import routes as comparisons
 from app.api.sets import persona_sets, question_sets, rubric_sets
+from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from app.bootstrap import (
     configure_logging,
@@ -57,13 +57,9 @@ from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.row_level_security import TenantEngine, act_for
 from app.db.start import UnusableDatabaseError, check_database
-from app.domain.judging.hardening import secret_of
 from app.domain.providers.addresses import is_loopback
-from app.instruments.grouped_loader import load_grouped
-from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
-from app.instruments.rules import RULES
 from app.limits.holds import read_holds
 from app.limits.request_rates import RequestRates
 from app.llm.models.prices import GenaiPriceBook
@@ -80,7 +76,7 @@ from app.services.jobs.submit import SubmissionDependencies
 from app.services.keys.api_keys import KeyDependencies, no_keys_yet
 from app.services.keys.authenticator import ApiKeyAuthenticator
 from app.services.ops_metrics import MetricsReader
-from app.services.providers.catalog import make_catalog
+from app.services.providers.catalog import load_catalog
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.connections import ConnectionDependencies
 from app.services.results.figures import FigureDesk
@@ -120,6 +116,7 @@ RESOURCES = (
     rubric_sets.router,
     annotations.router,
     flags.router,
+    schedules.router,
     webhooks.router,
     api_keys.router,
     connections.router,
@@ -271,14 +268,8 @@ def _services(settings: Settings) -> Services:
     prices = GenaiPriceBook(operator)
     submission = SubmissionDependencies(
         engine=engine,
-        catalog=make_catalog(
-            instrument,
-            gym,
-            load_grouped(),
-            replace(load_hardened(), secret=secret_of(pepper or secrets.token_bytes(PEPPER_BYTES))),
-            RULES,
-            operator,
-            reply_days=settings.reply_days,
+        catalog=load_catalog(
+            operator, pepper or secrets.token_bytes(PEPPER_BYTES), reply_days=settings.reply_days
         ),
         queue=queue,
         window=settings.shard_window,

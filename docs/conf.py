@@ -34,6 +34,7 @@ NAVIGATION = {
         "how-to/exports",
         "how-to/continuous-integration",
         "how-to/python",
+        "how-to/schedules",
         "how-to/webhooks",
         "how-to/deploying",
         "how-to/kubernetes",

@@ -1,4 +1,4 @@
-"""The operations of the service's ``/v1`` by which it is set up: webhooks, API keys and connections, each as a call."""
+"""The operations of the service's ``/v1`` by which it is set up: schedules, webhooks, API keys and connections, each as a call."""
 
 from collections.abc import Sequence
 
@@ -17,10 +17,52 @@ from persona_assay.types import (
     KeptConnectionList,
     NewApiKey,
     NewWebhook,
+    Schedule,
+    ScheduleChangeIn,
+    ScheduleIn,
+    ScheduleList,
+    ScheduleRunList,
     Webhook,
     WebhookChangeIn,
     WebhookList,
 )
+
+# -- schedules ----------------------------------------------------------------------------------------------------
+
+SCHEDULES = "/v1/schedules"
+SCHEDULE = f"{SCHEDULES}/{{schedule_id}}"
+
+
+def create_schedule(wanted: ScheduleIn) -> Call[Schedule]:
+    """Creates a schedule, which runs a job again whenever it is due and watches one of its values."""
+    return Call("POST", SCHEDULES, read_json, body=wanted, is_repeatable=False)
+
+
+def schedule(schedule_id: str) -> Call[Schedule]:
+    """A schedule with its last run."""
+    return Call("GET", SCHEDULE, read_json, {"schedule_id": schedule_id})
+
+
+def schedules(*, limit: int = 20, after: str | None = None) -> Call[ScheduleList]:
+    """A page of schedules, newest first."""
+    return Call("GET", SCHEDULES, read_json, query=given(limit=limit, after=after))
+
+
+def change_schedule(schedule_id: str, change: ScheduleChangeIn) -> Call[Schedule]:
+    """Changes a schedule, pauses it or lets it go on; omitted fields stay as they are."""
+    return Call("PATCH", SCHEDULE, read_json, {"schedule_id": schedule_id}, body=change)
+
+
+def delete_schedule(schedule_id: str) -> Call[None]:
+    """Deletes a schedule with its runs' values. Their jobs stay."""
+    return Call("DELETE", SCHEDULE, read_nothing, {"schedule_id": schedule_id})
+
+
+def schedule_runs(schedule_id: str, *, limit: int = 20, after: str | None = None) -> Call[ScheduleRunList]:
+    """A page of a schedule's runs, newest first: values, limits and alarms."""
+    query = given(limit=limit, after=after)
+    return Call("GET", f"{SCHEDULE}/runs", read_json, {"schedule_id": schedule_id}, query)
+
 
 # -- webhooks -----------------------------------------------------------------------------------------------------
 

@@ -64,6 +64,26 @@ class AgreementWithJudge(TypedDict):
     """`without_score`: the judge gave no score; for pairs, `same_score`: the judge gave both the same score."""
 
 
+Cause: TypeAlias = Literal["model", "judge", "model_or_judge"]
+"""What has drifted."""
+
+
+class Alarm(TypedDict):
+    """A change of the watched value that is more than chance."""
+
+    cause: Cause
+    """`model`: beyond what the anchors moved. `judge`: the anchors moved. `model_or_judge`: the schedule has no anchors."""
+    since: str
+    """When the first run after the change was due."""
+    before: float
+    """Mean before it, of the anchors for `judge`, of the value minus the anchors' for `model`."""
+    after: float
+    """Mean since then."""
+    shift: float
+    ci95: list[float]
+    """95 % interval of the shift."""
+
+
 Allocation: TypeAlias = Literal["even", "neyman"]
 """How a round's sentences are divided over the strata."""
 
@@ -82,6 +102,24 @@ class AmongAnnotators(TypedDict):
     fleiss_kappa: Metric
     alpha_ordinal: Metric | None
     """Krippendorff's α of the scores; `null` for pairs."""
+
+
+class AnchorSampleIn(TypedDict):
+    """How many of the job's responses are anchors."""
+
+    responses: NotRequired[int]
+    """Number of responses."""
+    seed: NotRequired[int]
+    """Random seed of the draw."""
+
+
+class AnchorsIn(TypedDict):
+    """Existing responses that each run judges again: their figure moves only if the judge does."""
+
+    job: str
+    """The job whose responses they are."""
+    sample: NotRequired[AnchorSampleIn]
+    """The sample, the same in each run."""
 
 
 class Annotation(TypedDict):
@@ -1299,7 +1337,7 @@ class Delivery(TypedDict):
     webhook: str
     event: str
     job: str | None
-    """`null` for a test."""
+    """`null` for a test, and where there is no job."""
     state: Literal["waiting", "delivered", "given_up"]
     attempts: int
     http_status: int | None
@@ -2025,8 +2063,17 @@ class JobDetail(TypedDict):
     """`null` for a job without batches."""
 
 
-JobEvent: TypeAlias = Literal["job.completed", "job.failed", "job.cancelled", "job.paused"]
-"""What a webhook can report about a job."""
+JobEvent: TypeAlias = Literal[
+    "job.completed",
+    "job.failed",
+    "job.cancelled",
+    "job.paused",
+    "drift.detected",
+    "schedule.run_missed",
+    "schedule.run_skipped",
+    "schedule.run_failed",
+]
+"""What a webhook can report about a job or a schedule."""
 
 
 class PersonaIn(TypedDict):
@@ -3524,6 +3571,121 @@ class RunDistances(TypedDict):
     by_judge: list[JudgesDistances]
 
 
+class ScheduleBudget(TypedDict):
+    """A schedule's limits and what its runs have spent."""
+
+    run_usd: float | None
+    total_usd: float | None
+    spent_usd: float
+
+
+class ScheduleRun(TypedDict):
+    """A due time of a schedule and what became of it."""
+
+    id: str
+    object: Literal["schedule_run"]
+    schedule: str
+    due: str
+    state: Literal["due", "running", "measured", "failed", "skipped", "missed"]
+    """`missed`: the service was down. `skipped`: the previous run had not ended, or the budget is used up. `failed`: the job was refused, or has no value."""
+    reason: str | None
+    """Why there is no value."""
+    missed: int
+    """For `missed`: the number of due times up to this one that were missed."""
+    job: str | None
+    anchor_job: str | None
+    value: float | None
+    """The watched value. Kept when the job is deleted."""
+    limits: list[float] | None
+    """If three runs in a row lie beyond the same limit, there is an alarm. `null` for the first runs."""
+    anchor_value: float | None
+    anchor_limits: list[float] | None
+    alarms: list[Alarm]
+    usd: float | None
+    """What it cost, as far as known."""
+    ended_at: str | None
+
+
+class Schedule(TypedDict):
+    """A schedule."""
+
+    id: str
+    object: Literal["schedule"]
+    name: str | None
+    cron: str
+    time_zone: str
+    job: dict[str, Any]
+    """The body of each run's job."""
+    figure: str
+    anchors: AnchorsIn | None
+    budget: ScheduleBudget
+    paused: bool
+    paused_reason: Literal["by_user", "budget_used_up", "key_ended"] | None
+    next_due: str | None
+    last_run: ScheduleRun | None
+    created_at: str
+    updated_at: str
+
+
+class ScheduleBudgetIn(TypedDict):
+    """Limits on what a schedule spends. Unset limits are none."""
+
+    run_usd: NotRequired[float | None]
+    """US dollars for one run, anchors included."""
+    total_usd: NotRequired[float | None]
+    """US dollars for all runs together; once used up, the schedule is paused."""
+
+
+class ScheduleChangeIn(TypedDict):
+    """Changes to a schedule; omitted fields stay as they are. Another job or figure is another schedule."""
+
+    name: NotRequired[str | None]
+    cron: NotRequired[str]
+    time_zone: NotRequired[str]
+    budget: NotRequired[ScheduleBudgetIn | None]
+    """All limits; `null` removes them."""
+    paused: NotRequired[bool]
+    """What was due while it was paused is not run later."""
+
+
+class ScheduleIn(TypedDict):
+    """A job that is run again and again."""
+
+    name: NotRequired[str | None]
+    """A name, for people."""
+    cron: str
+    """When it is due: minute, hour, day of month, month, day of week; at most every 15 minutes."""
+    time_zone: NotRequired[str]
+    """IANA time zone of `cron`. A time that a change of the clock leaves out is due when the clock has moved on; one that comes twice is due once."""
+    job: NotRequired[Mapping[str, Any] | None]
+    """The job, as for `POST /v1/jobs`, without texts of its own."""
+    clone: NotRequired[str | None]
+    """Instead of `job`: an existing job to run again."""
+    figure: NotRequired[str | None]
+    """The watched value, as in a threshold: `acc_atom`, `mean@task=essay,level=low`, `persona_score`. With several models it needs `model=LABEL`. Default: `acc_atom`, or `persona_score` for a job with only PersonaGym tasks."""
+    anchors: NotRequired[AnchorsIn | None]
+    """Tell drift of the judge from drift of the model; without them, it is not known."""
+    budget: NotRequired[ScheduleBudgetIn | None]
+    paused: NotRequired[bool]
+    """A paused schedule is not due."""
+
+
+class ScheduleList(TypedDict):
+    """A page of schedules, newest first."""
+
+    data: list[Schedule]
+    has_more: bool
+    next_cursor: str | None
+
+
+class ScheduleRunList(TypedDict):
+    """A page of runs, newest first."""
+
+    data: list[ScheduleRun]
+    has_more: bool
+    next_cursor: str | None
+
+
 class ShareLink(TypedDict):
     """A share link, without what would let anybody use it."""
 
@@ -3578,7 +3740,7 @@ class TaskList(TypedDict):
 
 
 class Webhook(TypedDict):
-    """A receiver of messages about jobs."""
+    """A receiver of messages about jobs and schedules."""
 
     id: str
     object: Literal["webhook"]
@@ -3606,7 +3768,7 @@ class WebhookChangeIn(TypedDict):
 
 
 class WebhookIn(TypedDict):
-    """A receiver of messages about jobs."""
+    """A receiver of messages about jobs and schedules."""
 
     url: str
     """The URL to post to. `https` and a public address, unless the operator allows the host."""

@@ -1,6 +1,6 @@
 """The sweeper: ``python -m workers.sweeper``. Every few seconds it wakes work that was announced to nobody.
 
-Beside that it delivers messages to webhooks, and removes the jobs that are older than the operator keeps them.
+Beside that it runs schedules, delivers messages to webhooks, and removes the jobs that are older than the operator keeps them.
 
 A process of its own rather than a periodic Celery task, because such a task would wait in the very queue whose loss
 it has to notice, behind the shards that fill the workers' slots.
@@ -8,23 +8,29 @@ it has to notice, behind the shards that fill the workers' slots.
 
 import asyncio
 import contextlib
+import secrets
 import signal
+from functools import cache
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.bootstrap import configure_logging, load_key_ring, told_start
+from app.bootstrap import configure_logging, load_key_ring, load_operator_connections, told_start
 from app.db.engine import connect
 from app.db.health import is_away
 from app.db.reasons import reason
+from app.llm.models.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.jobs.retention import removing
-from app.services.providers.connection_book import reseal
+from app.services.jobs.submit import SubmissionDependencies
+from app.services.providers.catalog import load_catalog
+from app.services.providers.connection_book import ConnectionBook, reseal
 from app.services.scheduling.sweep import sweep
+from app.services.watching.process import running_schedules
 from app.services.webhooks.deliver import delivering
 from app.services.webhooks.secrets import reseal_secrets
-from app.settings import Settings, load_settings
+from app.settings import PEPPER_BYTES, Settings, load_settings
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import ANNOUNCED_AGAIN
 from app.vault.secret_cipher import SecretCipher
@@ -58,12 +64,31 @@ async def run(settings: Settings) -> None:
         MetricsBoard(redis, "sweeper").showing(),
         removing(engine, settings.keep_days, settings.reply_days),
         delivering(engine, sender, ring),
+        running_schedules(engine, cache(lambda: _submission(settings, engine, queue, ring))),
         heartbeat(settings),
     ):
         await _sweep_until(stopped, engine, queue, settings)
     await sender.close()
     await redis.aclose()
     await engine.dispose()
+
+
+def _submission(
+    settings: Settings, engine: AsyncEngine, queue: CeleryQueue, ring: SecretCipher
+) -> SubmissionDependencies:
+    """What submitting schedules' jobs takes; made for the first of them, as most services have none."""
+    operator = load_operator_connections(settings)
+    pepper = settings.read_key_pepper() or secrets.token_bytes(PEPPER_BYTES)
+    return SubmissionDependencies(
+        engine=engine,
+        catalog=load_catalog(operator, pepper, reply_days=settings.reply_days),
+        queue=queue,
+        window=settings.shard_window,
+        max_planned_calls=settings.max_planned_calls,
+        confirm_calls_above=settings.confirm_calls_above,
+        prices=GenaiPriceBook(operator),
+        book=ConnectionBook(engine, operator, settings.for_all(settings.connection_guard), ring),
+    )
 
 
 async def _reseal(engine: AsyncEngine, ring: SecretCipher) -> None:

@@ -13,7 +13,16 @@ from importlib.metadata import entry_points
 import click
 from click.exceptions import Exit
 
-from persona_assay.terminal import browsing, checking, controlling, deciding, importing, reading, submitting
+from persona_assay.terminal import (
+    browsing,
+    checking,
+    controlling,
+    deciding,
+    importing,
+    reading,
+    scheduling,
+    submitting,
+)
 from persona_assay.terminal.outcome import ERROR, Commands, say
 from persona_assay.version import VERSION
 
@@ -25,6 +34,7 @@ COMMANDS: tuple[click.Command, ...] = (
     *reading.COMMANDS,
     *deciding.COMMANDS,
     *controlling.COMMANDS,
+    *scheduling.COMMANDS,
 )
 SERVER_GROUP = "persona_assay.commands"
 """The entry points of this group return a command line: these commands, and more."""

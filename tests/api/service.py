@@ -27,6 +27,7 @@ from app.api.providers import model_routes
 from app.api.providers import routes as connections
 from app.api.results import routes as comparisons
 from app.api.sets import persona_sets, question_sets, rubric_sets
+from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from embedded.supervisor import free_port
 from tests.databases import libpq_url
@@ -44,6 +45,7 @@ ROUTES = [
         rubric_sets,
         annotations,
         flags,
+        schedules,
         webhooks,
         api_keys,
         connections,

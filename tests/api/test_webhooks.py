@@ -26,7 +26,10 @@ class TestWebhooks:
 
     def test_one_without_events_is_told_of_all(self, api: Service) -> None:
         made = api.post("/v1/webhooks", {"url": BODY["url"]}).json()
-        assert made["events"] == ["job.completed", "job.failed", "job.cancelled", "job.paused"]
+        assert made["events"] == [
+            *("job.completed", "job.failed", "job.cancelled", "job.paused", "drift.detected"),
+            *("schedule.run_missed", "schedule.run_skipped", "schedule.run_failed"),
+        ]
 
     def test_a_change_leaves_what_it_does_not_name(self, api: Service, hook: Json) -> None:
         path = f"/v1/webhooks/{hook['id']}"

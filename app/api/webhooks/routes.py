@@ -1,4 +1,4 @@
-"""`/v1/webhooks`: messages about jobs."""
+"""`/v1/webhooks`: messages about jobs and schedules."""
 
 from http import HTTPStatus
 from typing import Annotated
@@ -60,12 +60,12 @@ async def create(
     response: Response,
     idempotency_key: IdempotencyKey = None,
 ) -> NewWebhook:
-    """Sends a message to a URL whenever a job is completed, failed, cancelled or paused.
+    """Sends a message to a URL when a job ends or pauses, a schedule does not run, or drift is detected.
 
-    A message is `{"type", "timestamp", "data"}`; `data` has the job's id, status and labels, and `links.self` leads to the
-    rest. Messages are signed by Standard Webhooks with the `secret` that only this answer shows, and are delivered at least
-    once; `webhook-id` identifies repetitions. Any 2xx within 15 s accepts a message; otherwise it is sent again, up to nine times
-    within three days. A 410 disables the webhook. Redirects are not followed.
+    A message is `{"type", "timestamp", "data"}`; `data` has the job's id, status and labels, or the schedule's id and its run, and
+    `links.self` leads to the rest. Messages are signed by Standard Webhooks with the `secret` that only this answer shows, and are
+    delivered at least once; `webhook-id` identifies repetitions. Any 2xx within 15 s accepts a message; otherwise it is sent again,
+    up to nine times within three days. A 410 disables the webhook. Redirects are not followed.
     """
     key = ClientKey.of(idempotency_key, await request.sent())
     made = await create_webhook(for_caller(services.webhooks, services, caller), tenant, body, key)

@@ -1,5 +1,6 @@
 """Webhooks, and the outbox of their messages."""
 
+import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
@@ -11,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.webhooks.tables import Webhook, WebhookDelivery
 from app.domain.jobs.status import JobStatus
 from app.domain.webhooks import contract
-from app.domain.webhooks.webhook import EVENT_OF, TEST_EVENT
+from app.domain.webhooks.webhook import EVENT_OF, TEST_EVENT, JobEvent
 
 SWITCHED_OFF = "switched off"
 """Why a message is given up whose webhook is off."""
@@ -75,6 +76,26 @@ async def note_status(connection: AsyncConnection, job_id: str, status: JobStatu
             " FOR KEY SHARE OF w"
         ),
         {"event": event.value, "job": job_id},
+    )
+
+
+async def note_schedule(
+    connection: AsyncConnection,
+    tenant: str,
+    event: JobEvent,
+    job_id: str | None,
+    data: Mapping[str, Any],
+) -> None:
+    """Writes what is to be told of a schedule, in the transaction that notes it."""
+    await connection.execute(
+        text(
+            "INSERT INTO webhook_deliveries (id, tenant, webhook_id, event, job_id, payload)"
+            " SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), w.tenant, w.id, :event, :job,"
+            " json_build_object('type', CAST(:event AS text), 'timestamp', now(), 'data', CAST(:data AS json))::text"
+            " FROM webhooks w WHERE w.tenant = :tenant AND w.disabled_reason IS NULL AND :event = ANY(w.events)"
+            " FOR KEY SHARE"
+        ),
+        {"event": event.value, "job": job_id, "tenant": tenant, "data": json.dumps(data)},
     )
 
 

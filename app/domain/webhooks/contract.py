@@ -21,7 +21,7 @@ WEBHOOK_EXAMPLE: JsonDict = {
 
 
 class WebhookIn(Body):
-    """A receiver of messages about jobs."""
+    """A receiver of messages about jobs and schedules."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [WEBHOOK_EXAMPLE]})
 
@@ -48,7 +48,7 @@ class WebhookChangeIn(ChangeBody):
 
 
 class Webhook(Answer):
-    """A receiver of messages about jobs."""
+    """A receiver of messages about jobs and schedules."""
 
     id: str = Field(examples=["whk_01kxyz0abcdefghjkmnpqrstvw"])
     object: Literal["webhook"] = "webhook"
@@ -89,7 +89,7 @@ class Delivery(Answer):
     object: Literal["webhook_delivery"] = "webhook_delivery"
     webhook: str
     event: str = Field(examples=["job.completed"])
-    job: str | None = Field(description="`null` for a test.")
+    job: str | None = Field(description="`null` for a test, and where there is no job.")
     state: Literal["waiting", "delivered", "given_up"]
     attempts: int
     http_status: int | None = Field(description="The receiver's last answer, if any.")

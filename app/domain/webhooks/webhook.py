@@ -10,12 +10,16 @@ from app.domain.jobs.status import JobStatus
 
 
 class JobEvent(StrEnum):
-    """What a webhook can report about a job."""
+    """What a webhook can report about a job or a schedule."""
 
     COMPLETED = "job.completed"
     FAILED = "job.failed"
     CANCELLED = "job.cancelled"
     PAUSED = "job.paused"
+    DRIFT_DETECTED = "drift.detected"
+    RUN_MISSED = "schedule.run_missed"
+    RUN_SKIPPED = "schedule.run_skipped"
+    RUN_FAILED = "schedule.run_failed"
 
 
 EVENT_OF = {

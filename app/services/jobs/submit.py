@@ -275,8 +275,7 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             made = await client_key.made_before(connection, tenant)
             if made is not None:
                 return await _earlier_job(connection, tenant, made)
-    prepared = await _prepared(deps, tenant, submission)
-    _refuse_unconfirmed(deps, submission.wanted, prepared)
+    prepared = await check_submission(deps, tenant, submission)
     job_id = new_id("job")
     async with deps.engine.connect() as connection:
         payers = await payers_of(connection, tenant, submission.capped_key)
@@ -300,6 +299,17 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
     if row is None:
         raise RuntimeError(f"{job_id} vanished inside its own transaction")
     return row
+
+
+async def check_submission(deps: SubmissionDependencies, tenant: str, submission: Submission) -> PreparedJob:
+    """A job as it would be submitted now; spends nothing and writes nothing.
+
+    Raises:
+        InvalidJobError: If it can't be run as it is described.
+    """
+    prepared = await _prepared(deps, tenant, submission)
+    _refuse_unconfirmed(deps, submission.wanted, prepared)
+    return prepared
 
 
 def _refuse_unconfirmed(

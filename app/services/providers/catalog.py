@@ -8,14 +8,31 @@ from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.personagym_resolve import GymCatalog
 from app.domain.jobs.request import as_model
 from app.domain.judging.grouping import GroupedWords
-from app.domain.judging.hardening import Hardening
+from app.domain.judging.hardening import Hardening, secret_of
 from app.domain.providers.model import Takes
 from app.domain.providers.reuse import KEPT_DAYS
 from app.domain.suggestion import did_you_mean
-from app.instruments.loader import AtomicInstrument
-from app.instruments.personagym_loader import PersonaGymInstrument
+from app.instruments.grouped_loader import load_grouped
+from app.instruments.hardened_loader import load_hardened
+from app.instruments.loader import AtomicInstrument, load_atomic
+from app.instruments.personagym_loader import PersonaGymInstrument, load_personagym
+from app.instruments.rules import RULES
 from app.llm.connections.connections import Connections
 from app.llm.models.table import takes_at
+
+
+def load_catalog(connections: Connections, pepper: bytes, *, reply_days: int) -> Catalog:
+    """The catalog of this installation, with the instruments as they are shipped.
+
+    Args:
+        connections: The operator's.
+        pepper: What the key words of hardened judging are made with.
+        reply_days: As for :func:`make_catalog`.
+    """
+    hardened = replace(load_hardened(), secret=secret_of(pepper))
+    return make_catalog(
+        load_atomic(), load_personagym(), load_grouped(), hardened, RULES, connections, reply_days=reply_days
+    )
 
 
 def make_catalog(

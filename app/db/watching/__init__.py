@@ -1,0 +1,1 @@
+"""The tables of schedules and their runs, and the statements on them."""

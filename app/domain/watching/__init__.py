@@ -1,0 +1,1 @@
+"""Schedules that run a job again, and whether their figures have drifted."""

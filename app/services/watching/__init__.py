@@ -1,0 +1,1 @@
+"""Schedules: made and changed by clients, run by the sweeper."""

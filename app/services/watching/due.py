@@ -1,0 +1,110 @@
+"""What is due: each due time gets one run, or is told as skipped or missed, whatever crashes and however many sweepers there are.
+
+A schedule's row is locked while its due times become rows, and a run is one for its schedule and due time.
+"""
+
+from datetime import datetime, timedelta
+from itertools import takewhile
+
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.watching import schedule_runs, schedules
+from app.db.watching.schedules import ScheduleRow
+from app.db.webhooks import webhooks
+from app.domain.watching.cron import due_times
+from app.domain.webhooks.webhook import JobEvent
+from app.services.identifiers import new_id
+
+LATEST = timedelta(hours=6)
+"""So much later a run still begins, if nothing swept when it was due."""
+MOST_COUNTED = 10_000
+"""Due times that are counted after a long rest; a year's of an hourly schedule."""
+LEAST_USD = 1e-6
+OVERLAP = "the previous run has not ended"
+USED_UP = "the schedule's budget is used up"
+KEY_ENDED = "the API key of the schedule was revoked or has expired"
+NOT_SWEPT = "the service was not running"
+
+
+async def begin_due(engine: AsyncEngine) -> bool:
+    """Makes the run of the schedule that is due for longest; whether there was one."""
+    async with engine.begin() as connection:
+        found = await schedules.lock_due(connection)
+        if found is None:
+            return False
+        await _begin(connection, *found)
+    return True
+
+
+async def _begin(connection: AsyncConnection, schedule: ScheduleRow, now: datetime) -> None:
+    """Writes what becomes of a locked schedule's due times up to now, and says when the next one is."""
+    if schedule.next_due is None:
+        return
+    times = due_times(schedule.cron, schedule.time_zone, schedule.next_due)
+    passed = [schedule.next_due]
+    for _, due in zip(range(MOST_COUNTED), takewhile(lambda due: due <= now, times), strict=False):
+        passed.append(due)
+    following = next(due_times(schedule.cron, schedule.time_zone, now), None)
+    if now - passed[-1] > LATEST:
+        await _note(connection, schedule, passed[-1], "missed", NOT_SWEPT, missed=len(passed))
+        await schedules.set_next_due(connection, schedule, following)
+        return
+    if len(passed) > 1:
+        await _note(connection, schedule, passed[-2], "missed", NOT_SWEPT, missed=len(passed) - 1)
+    paused = await _why_paused(connection, schedule)
+    if paused is not None:
+        reason, why = paused
+        await _note(connection, schedule, passed[-1], "skipped", why)
+        await schedules.set_next_due(connection, schedule, None, reason)
+        return
+    if await schedule_runs.is_active(connection, schedule.id):
+        await _note(connection, schedule, passed[-1], "skipped", OVERLAP)
+    else:
+        await _note(connection, schedule, passed[-1], "due", None)
+    await schedules.set_next_due(connection, schedule, following)
+
+
+async def _why_paused(connection: AsyncConnection, schedule: ScheduleRow) -> tuple[str, str] | None:
+    """Why a schedule is not run any more; ``None`` if it is."""
+    if schedule.key_id is not None and await schedules.has_key_ended(
+        connection, schedule.tenant, schedule.key_id
+    ):
+        return "key_ended", KEY_ENDED
+    if schedule.total_usd is not None:
+        spent = await schedules.spent(connection, schedule.tenant, [schedule.id])
+        if schedule.total_usd - spent.get(schedule.id, 0.0) < LEAST_USD:
+            return "budget_used_up", USED_UP
+    return None
+
+
+async def _note(
+    connection: AsyncConnection,
+    schedule: ScheduleRow,
+    due: datetime,
+    state: str,
+    reason: str | None,
+    *,
+    missed: int = 0,
+) -> None:
+    """Writes a run, and tells of one that does not take place."""
+    run_id = new_id("srun")
+    values = {"id": run_id, "tenant": schedule.tenant, "schedule_id": schedule.id, "due": due}
+    ended = None if state == "due" else due
+    values |= {"state": state, "reason": reason, "missed": missed, "ended_at": ended}
+    written = await schedule_runs.insert_run(connection, values)
+    if written and state != "due":
+        event = JobEvent.RUN_MISSED if state == "missed" else JobEvent.RUN_SKIPPED
+        data = told(schedule, run_id, due) | {"reason": reason, "missed": missed}
+        await webhooks.note_schedule(connection, schedule.tenant, event, None, data)
+
+
+def told(schedule: ScheduleRow, run_id: str, due: datetime) -> dict[str, object]:
+    """What every message about a run has."""
+    return {
+        "id": schedule.id,
+        "object": "schedule",
+        "name": schedule.name,
+        "run": run_id,
+        "due": due.isoformat().replace("+00:00", "Z"),
+        "links": {"self": f"/v1/schedules/{schedule.id}", "runs": f"/v1/schedules/{schedule.id}/runs"},
+    }

@@ -1,0 +1,201 @@
+"""Takes a run further: its anchors' job, then its own, then its figures; each exactly once.
+
+A run's row is locked while a step of it is made. Its jobs are submitted under an idempotency key of the run, which no client can send,
+so that a step that was not noted finds the job that it has made.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import structlog
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.health import is_away
+from app.db.jobs import idempotency, listing
+from app.db.watching import schedule_runs, schedules
+from app.db.watching.schedule_runs import JobState, RunRow
+from app.db.watching.schedules import ScheduleRow
+from app.db.webhooks import webhooks
+from app.domain.errors import InvalidJobError
+from app.domain.jobs.request import JobIn
+from app.domain.webhooks.webhook import JobEvent
+from app.services.errors import IdempotencyConflictError, ModelNotAllowedError, SpendingCapError
+from app.services.jobs.submit import Submission, SubmissionDependencies, submit_job
+from app.services.watching.bodies import anchor_job, run_job
+from app.services.watching.due import LEAST_USD, told
+from app.services.watching.measure import measure
+
+log = structlog.get_logger(__name__)
+
+LONGEST_WAIT = timedelta(hours=12)
+"""After so long a job that could not be submitted, for errors of our own, is given up."""
+BUDGET_EXHAUSTED = "budget_exhausted"
+REFUSED = (InvalidJobError, SpendingCapError, ModelNotAllowedError)
+MOST_WORDS = 500
+
+Submitting = Callable[[], SubmissionDependencies]
+"""Gives what submitting takes; made when it is first needed, for most services have no schedules."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A locked run with what its next step goes by."""
+
+    connection: AsyncConnection
+    deps: Submitting
+    schedule: ScheduleRow
+    run: RunRow
+    states: Mapping[str, JobState]
+
+    def has_ended(self, job_id: str) -> bool:
+        """Whether a job does nothing more: it has ended, is gone, or its budget is used up."""
+        state = self.states.get(job_id)
+        return state is None or state.status.is_terminal or state.reason == BUDGET_EXHAUSTED
+
+
+async def advance(engine: AsyncEngine, deps: Submitting) -> None:
+    """Takes each run a step further that waits for it; one that fails does not keep others from theirs."""
+    async with engine.connect() as connection:
+        waiting = await schedule_runs.active_runs(connection)
+    for run_id in waiting:
+        try:
+            async with engine.begin() as connection:
+                await _advance_run(connection, deps, run_id)
+        except Exception as error:
+            if is_away(error):
+                raise
+            log.exception("schedule's run not advanced; trying again", run=run_id)
+            await _give_up_late(engine, run_id, error)
+
+
+async def _advance_run(connection: AsyncConnection, deps: Submitting, run_id: str) -> None:
+    run = await schedule_runs.lock_run(connection, run_id)
+    if run is None:
+        return
+    schedule = await schedules.get_schedule(connection, run.tenant, run.schedule_id)
+    if schedule is None:
+        return
+    ids = [id_ for id_ in (run.anchor_job_id, run.job_id) if id_ is not None]
+    states = await schedule_runs.job_states(connection, run.tenant, ids)
+    step = _Step(connection, deps, schedule, run, states)
+    if run.job_id is not None:
+        if step.has_ended(run.job_id):
+            await _end(step)
+    elif schedule.anchors is not None and run.anchor_job_id is None:
+        await _submit(step, "anchor_job_id")
+    elif run.anchor_job_id is None or step.has_ended(run.anchor_job_id):
+        await _submit(step, "job_id")
+
+
+async def _submit(step: _Step, column: str) -> None:
+    """Submits one of a run's jobs, or finds the one that was submitted and not noted."""
+    run, schedule = step.run, step.schedule
+    key = f"{schedule.id} {run.id} {column}"  # a client's has no spaces
+    made = await idempotency.find_key(step.connection, run.tenant, key)
+    try:
+        job_id = made[0] if made is not None else await _submitted(step, column, key)
+    except IdempotencyConflictError:
+        return  # somebody submits it just now; the next look finds it
+    except REFUSED as error:
+        await _fail(step, f"the {'anchors' if column == 'anchor_job_id' else 'job'}: {error}"[:MOST_WORDS])
+        return
+    await schedule_runs.change_run(step.connection, run, **{column: job_id}, state="running")
+
+
+async def _submitted(step: _Step, column: str, key: str) -> str:
+    schedule, tenant = step.schedule, step.run.tenant
+    most = await _left(step)
+    wanted: JobIn
+    sent: dict[str, Any]
+    if column == "anchor_job_id" and schedule.anchors is not None:
+        wanted, sent = anchor_job(schedule.job, schedule.anchors, most)
+    else:
+        wanted, sent = run_job(schedule.job, most)
+    capped = None
+    if schedule.key_id is not None and await schedules.is_capped(step.connection, tenant, schedule.key_id):
+        capped = schedule.key_id
+    name = wanted.name or schedule.name or schedule.id
+    submission = Submission(wanted, sent, name, key, capped)
+    return (await submit_job(step.deps(), tenant, submission)).id
+
+
+async def _left(step: _Step) -> float | None:
+    """What the run's next job may spend, in US dollars; ``None`` for no limit."""
+    schedule = step.schedule
+    taken = await _taken(step)
+    limits = []
+    if schedule.run_usd is not None:
+        limits.append(schedule.run_usd - (taken or 0.0))
+    if schedule.total_usd is not None:
+        spent = await schedules.spent(step.connection, schedule.tenant, [schedule.id])
+        limits.append(schedule.total_usd - spent.get(schedule.id, 0.0) - (taken or 0.0))
+    return max(LEAST_USD, min(limits)) if limits else None
+
+
+async def _taken(step: _Step) -> float | None:
+    """What the run's jobs have cost; ``None`` where nothing is known."""
+    ids = [id_ for id_ in (step.run.anchor_job_id, step.run.job_id) if id_ is not None]
+    taken = await listing.taken(step.connection, step.run.tenant, ids) if ids else {}
+    known = [each.usd for each in taken.values() if each.usd is not None]
+    return sum(known) if known else None
+
+
+async def _end(step: _Step) -> None:
+    """Keeps a run's figures, and what they say."""
+    run = step.run
+    usd = await _taken(step)
+    if run.job_id is None or (reason := _why_none(step, run.job_id)) is not None:
+        await _fail(step, reason or "", usd=usd)
+        return
+    found = await measure(step.connection, step.schedule, run, run.job_id)
+    if found.value is None:
+        await _fail(step, found.reason or "the job has no such value", usd=usd)
+        return
+    await schedule_runs.change_run(
+        step.connection, run, **found.columns(), state="measured", usd=usd, ended_at=datetime.now(UTC)
+    )
+    for alarm in found.alarms:
+        data = told(step.schedule, run.id, run.due) | {"figure": step.schedule.figure, "alarm": alarm}
+        data["links"] = {**data["links"], "job": f"/v1/jobs/{run.job_id}"}  # type: ignore[dict-item] # it is one
+        await webhooks.note_schedule(step.connection, run.tenant, JobEvent.DRIFT_DETECTED, run.job_id, data)
+
+
+def _why_none(step: _Step, job_id: str) -> str | None:
+    """Why an ended job has no figures; ``None`` if it may have some."""
+    state = step.states.get(job_id)
+    if state is None:
+        return "the job was deleted before it was read"
+    if not state.status.is_terminal:
+        return "the run's budget is used up; the job is paused"
+    if state.status.value in {"failed", "cancelled"}:
+        return f"the job is {state.status.value}" + (f": {state.reason}" if state.reason else "")
+    return None
+
+
+async def _fail(step: _Step, reason: str, *, usd: float | None = None) -> None:
+    run = step.run
+    if usd is None:
+        usd = await _taken(step)
+    await schedule_runs.change_run(
+        step.connection, run, state="failed", reason=reason, usd=usd, ended_at=datetime.now(UTC)
+    )
+    data = told(step.schedule, run.id, run.due) | {"reason": reason}
+    await webhooks.note_schedule(step.connection, run.tenant, JobEvent.RUN_FAILED, run.job_id, data)
+
+
+async def _give_up_late(engine: AsyncEngine, run_id: str, error: Exception) -> None:
+    """Ends a run whose jobs could not be submitted for hours, by an error of ours."""
+    async with engine.begin() as connection:
+        run = await schedule_runs.lock_run(connection, run_id)
+        if run is None or run.job_id is not None or datetime.now(UTC) - run.due < LONGEST_WAIT:
+            return
+        schedule = await schedules.get_schedule(connection, run.tenant, run.schedule_id)
+        if schedule is not None:
+            step = _Step(connection, lambda: _never(error), schedule, run, {})
+            await _fail(step, f"an internal error: {type(error).__name__}")
+
+
+def _never(error: Exception) -> SubmissionDependencies:
+    raise error

@@ -1,0 +1,152 @@
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from tests.api.service import Json, Service, pointers
+
+JOB: Json = {
+    "personas": ["E-low"],
+    "tasks": ["essay"],
+    "models": ["simulated/sim-faithful"],
+    "judges": ["simulated/sim-judge"],
+    "instructions": [1],
+    "iterations": 1,
+}
+BODY: Json = {"name": "nightly", "cron": "30 2 * * *", "time_zone": "Europe/Berlin", "job": JOB}
+GYM: Json = {
+    "personas": [{"id": "cowboy", "description": "a cowboy"}],
+    "tasks": ["expected_action"],
+    "models": ["simulated/sim-faithful"],
+    "reasoner": "simulated/sim-faithful",
+    "judges": ["simulated/sim-judge"],
+}
+
+
+@pytest.fixture
+def schedule(api: Service) -> Json:
+    api.empty("schedules")
+    made: Json = api.post("/v1/schedules", BODY).json()
+    return made
+
+
+class TestSchedules:
+    def test_one_shows_when_it_is_due_and_the_rules_that_it_keeps(self, api: Service, schedule: Json) -> None:
+        assert schedule["id"].startswith("sched_")
+        assert (schedule["figure"], schedule["paused"], schedule["last_run"]) == ("acc_atom", False, None)
+        assert schedule["next_due"][14:16] == "30"
+        assert schedule["job"] == {**JOB, "versions": schedule["job"]["versions"]}
+        assert set(schedule["job"]["versions"]) == {"segmenter", "refusals", "injections"}
+        assert api.get(f"/v1/schedules/{schedule['id']}").json() == schedule
+        assert api.get("/v1/jobs").json()["data"] == []
+
+    def test_they_are_listed_newest_first_and_deleted(self, api: Service, schedule: Json) -> None:
+        newer = api.post("/v1/schedules", BODY).json()
+        assert [each["id"] for each in api.walk("/v1/schedules", limit=1)] == [newer["id"], schedule["id"]]
+        path = f"/v1/schedules/{schedule['id']}"
+        assert api.get(f"{path}/runs").json() == {"data": [], "has_more": False, "next_cursor": None}
+        assert api.http.delete(path).status_code == 204
+        for answer in (api.get(path), api.get(f"{path}/runs"), api.http.delete(path)):
+            assert answer.status_code == 404
+        assert api.http.patch(path, json={"paused": True}).status_code == 404
+
+    def test_a_change_leaves_what_it_does_not_name(self, api: Service, schedule: Json) -> None:
+        path = f"/v1/schedules/{schedule['id']}"
+        limits = {"run_usd": 5, "total_usd": 100}
+        changed = api.http.patch(path, json={"cron": "0  5 * * *", "budget": limits, "name": None}).json()
+        assert (changed["cron"], changed["time_zone"], changed["name"]) == (
+            "0 5 * * *",
+            "Europe/Berlin",
+            None,
+        )
+        assert changed["budget"] == {"run_usd": 5.0, "total_usd": 100.0, "spent_usd": 0.0}
+        paused = api.http.patch(path, json={"paused": True}).json()
+        assert (paused["paused_reason"], paused["next_due"], paused["budget"]) == (
+            *("by_user", None, changed["budget"]),
+        )
+        assert api.http.patch(path, json={"budget": None}).json()["budget"]["run_usd"] is None
+
+    def test_an_existing_job_can_be_run_again(self, api: Service) -> None:
+        job = api.submit(JOB)
+        made = api.post("/v1/schedules", {"cron": "0 2 * * *", "clone": job["id"]}).json()
+        assert made["job"] == {**JOB, "versions": made["job"]["versions"]}
+
+    def test_a_job_of_personagym_is_watched_by_its_score(self, api: Service) -> None:
+        made = api.post("/v1/schedules", {"cron": "0 2 * * *", "job": GYM}).json()
+        assert made["figure"] == "persona_score"
+
+    def test_there_are_fifty_at_most_however_many_are_made_at_once(
+        self, api: Service, schedule: Json
+    ) -> None:
+        with ThreadPoolExecutor(6) as clients:
+            answers = list(clients.map(lambda _: api.post("/v1/schedules", BODY), range(52)))
+        refused = [answer for answer in answers if answer.status_code != 201]
+        assert len(refused) == 3
+        assert {answer.json()["errors"][0]["message"] for answer in refused} == {
+            "limit of 50 schedules reached"
+        }
+
+
+class TestRefused:
+    @pytest.mark.parametrize(
+        ("changes", "wrong"),
+        [
+            ({"cron": "0 0 30 2 *"}, "/cron"),
+            ({"cron": "* * * * *"}, "/cron"),
+            ({"cron": "daily"}, "/cron"),
+            ({"cron": 5}, "/cron"),
+            ({"cron": None}, "/cron"),
+            ({"cron": "0 2 * * *\u0000"}, "/cron"),
+            ({"time_zone": "Europe/Berln"}, "/time_zone"),
+            ({"time_zone": "../../etc/passwd"}, "/time_zone"),
+            ({"budget": {}}, "/budget"),
+            ({"budget": {"run_usd": 0}}, "/budget/run_usd"),
+            ({"budget": {"total_usd": -1}}, "/budget/total_usd"),
+            ({"budget": {"total_usd": 1e300}}, "/budget/total_usd"),
+            ({"budget": {"usd": 1}}, "/budget/usd"),
+            ({"job": {**JOB, "models": ["nobody/nothing"]}}, "/job/models/0"),
+            ({"job": {**JOB, "tasks": []}}, "/job/tasks"),
+            ({"job": {**JOB, "iteration": 1}}, "/job/iteration"),
+            ({"job": []}, "/job"),
+            ({"job": None}, ""),
+            ({"clone": "job_01kxyz0abcdefghjkmnpqrstvw"}, ""),
+            ({"job": None, "clone": "job_01kxyz0abcdefghjkmnpqrstvw"}, "/clone"),
+            ({"job": None, "clone": "nothing"}, "/clone"),
+            ({"figure": "acc_atom>=0.8"}, "/figure"),
+            ({"figure": "nothing"}, "/figure"),
+            ({"figure": "refusal_rate"}, "/figure"),
+            ({"figure": "persona_score"}, "/figure"),
+            ({"figure": "acc_atom@model=another"}, "/figure"),
+            ({"figure": "acc_atom not worse than job_1 by 0.1"}, "/figure"),
+            ({"anchors": {"job": "job_01kxyz0abcdefghjkmnpqrstvw"}}, "/anchors/job"),
+            ({"anchors": {"job": "x", "sample": {"responses": 1}}}, "/anchors/sample/responses"),
+            ({"paused": "no"}, "/paused"),
+            ({"name": "two\nlines"}, "/name"),
+        ],
+    )
+    def test_what_is_wrong_is_named_by_its_field(self, api: Service, changes: Json, wrong: str) -> None:
+        api.empty("schedules")
+        answer = api.post("/v1/schedules", BODY | changes)
+        assert answer.status_code == 422, answer.text
+        assert pointers(answer) == [wrong]
+        assert api.get("/v1/schedules").json()["data"] == []
+
+    def test_of_several_models_the_watched_one_has_to_be_named(self, api: Service) -> None:
+        two = {**JOB, "models": ["simulated/sim-faithful", "simulated/sim-drifting"]}
+        answer = api.post("/v1/schedules", BODY | {"job": two})
+        assert pointers(answer) == ["/figure"]
+        assert "simulated/sim-drifting" in answer.text
+        figure = "mean@model=simulated/sim-drifting"
+        assert api.post("/v1/schedules", BODY | {"job": two, "figure": figure}).status_code == 201
+
+    def test_texts_are_not_kept_in_a_schedule(self, api: Service) -> None:
+        text = {"persona": "E-low", "task": "essay", "text": "I stay at home."}
+        job = {name: value for name, value in JOB.items() if name != "models"} | {"responses": [text]}
+        answer = api.post("/v1/schedules", BODY | {"job": job})
+        assert pointers(answer) == ["/job/responses"]
+
+    @pytest.mark.parametrize("change", [{}, {"job": JOB}, {"cron": "* * * * *"}, {"paused": None}])
+    def test_a_wrong_change_changes_nothing(self, api: Service, schedule: Json, change: Any) -> None:
+        path = f"/v1/schedules/{schedule['id']}"
+        assert api.http.patch(path, json=change).status_code == 422
+        assert api.get(path).json() == schedule

@@ -1,0 +1,478 @@
+"""Schedules on a real database: each due time gets one run, whatever crashes and however many look."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.domain.jobs.request import JobIn
+from app.domain.watching.contract import Schedule, ScheduleChangeIn, ScheduleIn, ScheduleRun
+from app.services.jobs.submit import SubmissionDependencies, submit_job
+from app.services.watching import runs as runs_module
+from app.services.watching.due import begin_due
+from app.services.watching.process import run_due, running_schedules
+from app.services.watching.schedules import change_schedule, create_schedule, find_schedule, list_runs
+from tests.integration.jobs import (
+    TENANT,
+    RecordingQueue,
+    execute,
+    new_job,
+    scalar,
+    submission_dependencies,
+)
+from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+
+JOB: dict[str, Any] = {
+    "personas": ["E-low"],
+    "tasks": ["essay"],
+    "models": ["simulated/sim-faithful"],
+    "judges": ["simulated/sim-judge"],
+    "instructions": [1],
+    "iterations": 2,
+}
+
+
+@pytest.fixture
+def deps(engine: AsyncEngine) -> SubmissionDependencies:
+    return submission_dependencies(engine, RecordingQueue())
+
+
+@pytest.fixture
+async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
+    made = Worker(engine, Provider())
+    async with made.deps.writer.running(), made.deps.leases.running():
+        yield made
+
+
+@pytest.fixture(autouse=True)
+async def receiver(engine: AsyncEngine) -> None:
+    """A webhook that is told of everything."""
+    await execute(
+        engine,
+        "INSERT INTO webhooks (id, tenant, url, events, secret) VALUES ('whk_1', :tenant, 'https://a.example', :events, '')",
+        tenant=TENANT,
+        events=["drift.detected", "schedule.run_missed", "schedule.run_skipped", "schedule.run_failed"],
+    )
+
+
+async def new_schedule(deps: SubmissionDependencies, **changes: Any) -> Schedule:
+    job = changes.pop("job", JOB)
+    key = changes.pop("key_id", None)
+    wanted = ScheduleIn.model_validate({"cron": "30 2 * * *", "job": job} | changes)
+    return await create_schedule(deps, TENANT, wanted, job, JobIn.model_validate(job), key)
+
+
+async def due_ago(engine: AsyncEngine, schedule: Schedule, ago: timedelta) -> None:
+    """Has a schedule wait since then to be looked at."""
+    due = (datetime.now(UTC) - ago).replace(microsecond=0)
+    await execute(engine, "UPDATE schedules SET next_due = :due WHERE id = :id", due=due, id=schedule.id)
+
+
+async def look(deps: SubmissionDependencies) -> None:
+    await run_due(deps.engine, lambda: deps)
+
+
+async def the_runs(engine: AsyncEngine, schedule: Schedule) -> list[ScheduleRun]:
+    return list(await list_runs(engine, TENANT, schedule.id, limit=500))[::-1]
+
+
+async def messages(engine: AsyncEngine) -> list[tuple[str, dict[str, Any]]]:
+    rows = await execute(engine, "SELECT event, payload FROM webhook_deliveries ORDER BY created_at, id")
+    return [(row.event, json.loads(row.payload)["data"]) for row in rows]
+
+
+async def finish(worker: Worker, job_id: str) -> None:
+    for shard in await execute(worker.engine, "SELECT id FROM shards WHERE job_id = :job", job=job_id):
+        await worker.run(shard.id)
+    await worker.finalize_by_id(job_id)
+
+
+class TestDue:
+    async def test_a_due_time_becomes_one_job_and_its_figure_is_kept(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        schedule = await new_schedule(deps, name="nightly")
+        await due_ago(deps.engine, schedule, timedelta(seconds=5))
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert (run.state, run.value) == ("running", None)
+        assert run.job is not None
+        assert await scalar(deps.engine, "SELECT name FROM jobs WHERE id = :job", job=run.job) == "nightly"
+        await look(deps)
+        assert await scalar(deps.engine, "SELECT count(*) FROM jobs") == 1
+        await finish(worker, run.job)
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert (run.state, run.reason, run.alarms, run.limits) == ("measured", None, [], None)
+        assert run.value == 1.0  # a judge who says 2 each time of a persona low in E
+        assert await messages(deps.engine) == []
+        found = await find_schedule(deps.engine, TENANT, schedule.id)
+        assert found.next_due is not None
+        assert found.next_due > datetime.now(UTC)
+        assert found.last_run == run
+
+    async def test_the_figure_outlives_the_job(self, deps: SubmissionDependencies, worker: Worker) -> None:
+        schedule = await new_schedule(deps)
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert run.job is not None
+        await finish(worker, run.job)
+        await look(deps)
+        await execute(deps.engine, "DELETE FROM jobs")
+        (kept,) = await the_runs(deps.engine, schedule)
+        assert (kept.value, kept.job) == (1.0, run.job)
+
+    async def test_many_sweepers_at_once_make_one_run_with_one_job(
+        self, deps: SubmissionDependencies
+    ) -> None:
+        made = [await new_schedule(deps) for _ in range(3)]
+        for schedule in made:
+            await due_ago(deps.engine, schedule, timedelta(seconds=1))
+        await asyncio.gather(*(look(deps) for _ in range(8)))
+        await look(deps)
+        assert await scalar(deps.engine, "SELECT count(*) FROM schedule_runs") == 3
+        assert await scalar(deps.engine, "SELECT count(*) FROM jobs") == 3
+        for schedule in made:
+            assert [run.state for run in await the_runs(deps.engine, schedule)] == ["running"]
+
+    async def test_a_crash_between_the_job_and_its_note_makes_no_second_job(
+        self, deps: SubmissionDependencies, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        schedule = await new_schedule(deps)
+        await due_ago(deps.engine, schedule, timedelta(0))
+        submit = submit_job
+
+        async def dies(*args: Any) -> Any:
+            await submit(*args)
+            raise RuntimeError("the process is gone")
+
+        monkeypatch.setattr(runs_module, "submit_job", dies)
+        await look(deps)
+        assert await scalar(deps.engine, "SELECT count(*) FROM jobs") == 1
+        assert [run.job for run in await the_runs(deps.engine, schedule)] == [None]
+        monkeypatch.setattr(runs_module, "submit_job", submit)
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert [run.job] == [row.id for row in await execute(deps.engine, "SELECT id FROM jobs")]
+
+    async def test_a_paused_one_is_not_due_and_misses_nothing(self, deps: SubmissionDependencies) -> None:
+        schedule = await new_schedule(deps)
+        await change_schedule(deps.engine, TENANT, schedule.id, ScheduleChangeIn(paused=True), None)
+        await look(deps)
+        found = await find_schedule(deps.engine, TENANT, schedule.id)
+        assert (found.paused_reason, found.next_due, found.last_run) == ("by_user", None, None)
+        changed = ScheduleChangeIn(cron="0 5 * * *")
+        found = await change_schedule(deps.engine, TENANT, schedule.id, changed, None)
+        assert found.paused
+        found = await change_schedule(deps.engine, TENANT, schedule.id, ScheduleChangeIn(paused=False), None)
+        assert found.next_due is not None
+        assert (found.next_due.hour, found.paused_reason) == (5, None)
+
+    async def test_the_sweepers_task_does_it_until_it_ends(self, deps: SubmissionDependencies) -> None:
+        schedule = await new_schedule(deps)
+        await due_ago(deps.engine, schedule, timedelta(0))
+        async with asyncio.timeout(30), running_schedules(deps.engine, lambda: deps):
+            while not [run for run in await the_runs(deps.engine, schedule) if run.job]:  # noqa: ASYNC110 - another task's work
+                await asyncio.sleep(0.05)
+
+
+class TestTold:
+    async def test_runs_missed_while_the_service_was_down_are_told_and_the_last_one_is_made_up_for(
+        self, deps: SubmissionDependencies
+    ) -> None:
+        schedule = await new_schedule(deps, cron="0 * * * *")
+        now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+        await due_ago(deps.engine, schedule, datetime.now(UTC) - (now - timedelta(hours=5)))
+        await look(deps)
+        missed, made = await the_runs(deps.engine, schedule)
+        assert (missed.state, missed.missed, missed.due) == ("missed", 5, now - timedelta(hours=1))
+        assert (made.state, made.due) == ("running", now)
+        ((event, data),) = await messages(deps.engine)
+        assert (event, data["id"], data["missed"], data["run"]) == (
+            *("schedule.run_missed", schedule.id, 5, missed.id),
+        )
+
+    async def test_one_that_is_hours_late_is_not_made_up_for(self, deps: SubmissionDependencies) -> None:
+        schedule = await new_schedule(deps, cron="0 0 1 1 *")
+        await due_ago(deps.engine, schedule, timedelta(hours=7))
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert (run.state, run.missed, run.job) == ("missed", 1, None)
+
+    async def test_a_run_is_skipped_while_the_previous_one_has_not_ended(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        schedule = await new_schedule(deps)
+        for ago in (20, 10):
+            await due_ago(deps.engine, schedule, timedelta(seconds=ago))
+            await look(deps)
+        first, second = await the_runs(deps.engine, schedule)
+        assert (second.state, second.reason) == ("skipped", "the previous run has not ended")
+        assert [event for event, _ in await messages(deps.engine)] == ["schedule.run_skipped"]
+        assert first.job is not None
+        await finish(worker, first.job)
+        await look(deps)
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        assert [run.state for run in await the_runs(deps.engine, schedule)] == [
+            *("measured", "skipped", "running")
+        ]
+
+    async def test_a_job_that_is_refused_is_told_and_the_next_run_takes_place(
+        self, deps: SubmissionDependencies
+    ) -> None:
+        """A connection of the job has vanished since."""
+        schedule = await new_schedule(deps)
+        gone = {**JOB, "models": ["acme/acme-1"]}
+        await execute(deps.engine, "UPDATE schedules SET job = CAST(:job AS jsonb)", job=json.dumps(gone))
+        await due_ago(deps.engine, schedule, timedelta(seconds=10))
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert run.state == "failed"
+        assert "unknown connection 'acme'" in (run.reason or "")
+        ((event, data),) = await messages(deps.engine)
+        assert (event, data["reason"]) == ("schedule.run_failed", run.reason)
+        await execute(deps.engine, "UPDATE schedules SET job = CAST(:job AS jsonb)", job=json.dumps(JOB))
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        assert [run.state for run in await the_runs(deps.engine, schedule)] == ["failed", "running"]
+
+    async def test_a_job_that_is_cancelled_or_deleted_has_no_figure(
+        self, deps: SubmissionDependencies
+    ) -> None:
+        schedule = await new_schedule(deps)
+        for statement, said in (
+            (
+                "UPDATE jobs SET status = 'cancelled', status_reason = 'by_user', finished_at = now()",
+                "cancelled",
+            ),
+            ("DELETE FROM jobs", "deleted"),
+        ):
+            await due_ago(deps.engine, schedule, timedelta(seconds=0 if said == "deleted" else 10))
+            await look(deps)
+            await execute(deps.engine, statement)
+            await look(deps)
+            run = (await the_runs(deps.engine, schedule))[-1]
+            assert run.state == "failed"
+            assert said in (run.reason or "")
+
+    async def test_a_used_up_budget_skips_and_pauses(self, deps: SubmissionDependencies) -> None:
+        schedule = await new_schedule(deps)
+        await execute(
+            deps.engine,
+            "INSERT INTO schedule_runs (id, tenant, schedule_id, due, state, usd, ended_at)"
+            " VALUES ('srun_0', :tenant, :id, now() - interval '1 day', 'measured', 3.0, now())",
+            tenant=TENANT,
+            id=schedule.id,
+        )
+        await execute(deps.engine, "UPDATE schedules SET total_usd = 3.0")
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        found = await find_schedule(deps.engine, TENANT, schedule.id)
+        assert (found.paused_reason, found.next_due, found.budget.spent_usd) == ("budget_used_up", None, 3.0)
+        assert found.last_run is not None
+        assert (found.last_run.state, found.last_run.reason) == (
+            *("skipped", "the schedule's budget is used up"),
+        )
+        await look(deps)
+        assert [event for event, _ in await messages(deps.engine)] == ["schedule.run_skipped"]
+
+    async def test_a_run_whose_budget_is_used_up_has_no_figure_and_holds_up_no_other(
+        self, deps: SubmissionDependencies
+    ) -> None:
+        schedule = await new_schedule(deps)
+        await due_ago(deps.engine, schedule, timedelta(seconds=10))
+        await look(deps)
+        await execute(deps.engine, "UPDATE jobs SET status = 'paused', status_reason = 'budget_exhausted'")
+        await look(deps)
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        first, second = await the_runs(deps.engine, schedule)
+        assert (first.state, second.state) == ("failed", "running")
+        assert "budget" in (first.reason or "")
+
+    async def test_a_schedule_ends_with_its_key(self, deps: SubmissionDependencies) -> None:
+        schedule = await new_schedule(deps, key_id="key_gone")
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        found = await find_schedule(deps.engine, TENANT, schedule.id)
+        assert (found.paused_reason, found.last_run and found.last_run.state) == ("key_ended", "skipped")
+        assert await scalar(deps.engine, "SELECT count(*) FROM jobs") == 0
+
+    async def test_of_a_schedule_that_is_deleted_nothing_is_begun(self, deps: SubmissionDependencies) -> None:
+        schedule = await new_schedule(deps)
+        await due_ago(deps.engine, schedule, timedelta(0))
+        assert await begin_due(deps.engine)
+        await execute(deps.engine, "DELETE FROM schedules")
+        await look(deps)
+        assert await scalar(deps.engine, "SELECT count(*) FROM jobs") == 0
+
+
+class TestDrift:
+    async def test_a_figure_that_has_moved_for_some_runs_is_an_alarm_once(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        """Thirty runs near 0.5 and two at 1; the next ones are 1 as well."""
+        schedule = await new_schedule(deps)
+        found = []
+        for n in range(3):
+            await due_ago(deps.engine, schedule, timedelta(seconds=10 - n))
+            await look(deps)
+            run = (await the_runs(deps.engine, schedule))[-1]
+            assert run.job is not None
+            await finish(worker, run.job)
+            await look(deps)
+            if n == 0:
+                await self.earlier(deps.engine, schedule, [0.5 + 0.01 * (k % 3) for k in range(30)] + [1.0])
+            found.append((await the_runs(deps.engine, schedule))[-1])
+        assert [len(run.alarms) for run in found] == [0, 1, 0]
+        (alarm,) = found[1].alarms
+        assert (alarm.cause, alarm.after) == ("model_or_judge", 1.0)
+        assert alarm.before == pytest.approx(0.51, abs=0.01)
+        assert alarm.ci95[0] < alarm.shift < alarm.ci95[1]
+        assert found[1].limits is not None
+        assert found[1].limits[1] < 1.0
+        ((event, data),) = await messages(deps.engine)
+        assert (event, data["alarm"]["cause"], data["figure"]) == (
+            "drift.detected",
+            "model_or_judge",
+            "acc_atom",
+        )
+        assert data["links"]["job"] == f"/v1/jobs/{found[1].job}"
+
+    async def test_runs_of_another_design_are_not_compared(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        schedule = await new_schedule(deps)
+        await self.earlier(deps.engine, schedule, [0.5 + 0.01 * (k % 3) for k in range(30)] + [1.0, 1.0])
+        await execute(deps.engine, "UPDATE schedule_runs SET design = 'another'")
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        run = (await the_runs(deps.engine, schedule))[-1]
+        assert run.job is not None
+        await finish(worker, run.job)
+        await look(deps)
+        run = (await the_runs(deps.engine, schedule))[-1]
+        assert (run.state, run.alarms, run.limits) == ("measured", [], None)
+
+    @staticmethod
+    async def earlier(engine: AsyncEngine, schedule: Schedule, values: list[float]) -> None:
+        """Runs of days before today, of the design of the one that there is."""
+        for n, value in enumerate(reversed(values), 1):
+            await execute(
+                engine,
+                "INSERT INTO schedule_runs (id, tenant, schedule_id, due, state, design, value, ended_at) VALUES"
+                " (:id, :tenant, :schedule, now() - make_interval(days => :ago), 'measured',"
+                " (SELECT design FROM schedule_runs LIMIT 1), :value, now())",
+                id=f"srun_{n}",
+                tenant=TENANT,
+                schedule=schedule.id,
+                ago=n,
+                value=value,
+            )
+
+
+class TestAnchors:
+    async def test_each_run_judges_the_same_texts_again_before_its_own_job(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        source = await new_job(deps.engine, iterations=12)
+        await finish(worker, source.id)
+        anchors = {"job": source.id, "sample": {"responses": 10, "seed": 3}}
+        schedule = await new_schedule(deps, anchors=anchors)
+        for n in range(2):
+            await due_ago(deps.engine, schedule, timedelta(seconds=10 - n))
+            await look(deps)
+            run = (await the_runs(deps.engine, schedule))[-1]
+            assert (run.state, run.job) == ("running", None)
+            assert run.anchor_job is not None
+            await look(deps)
+            await finish(worker, run.anchor_job)
+            await look(deps)
+            run = (await the_runs(deps.engine, schedule))[-1]
+            assert run.job is not None
+            await finish(worker, run.job)
+            await look(deps)
+        first, second = await the_runs(deps.engine, schedule)
+        assert (first.state, first.anchor_value, second.anchor_value) == ("measured", 1.0, 1.0)
+        texts = [
+            await execute(
+                deps.engine,
+                "SELECT r.run, r.text FROM responses r JOIN cells c ON c.id = r.cell_id WHERE c.job_id = :job ORDER BY 1",
+                job=run.anchor_job,
+            )
+            for run in (first, second)
+        ]
+        assert len(texts[0]) == 10
+        assert texts[0] == texts[1]
+        kept = await execute(deps.engine, "SELECT anchors FROM schedule_runs")
+        assert {json.dumps(row.anchors) for row in kept} == {'{"E-low": 1.0}'}
+
+    async def test_without_their_source_a_run_fails_and_says_so(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        source = await new_job(deps.engine, iterations=12)
+        await finish(worker, source.id)
+        schedule = await new_schedule(deps, anchors={"job": source.id, "sample": {"responses": 10}})
+        await execute(deps.engine, "DELETE FROM jobs")
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert run.state == "failed"
+        assert (run.reason or "").startswith("the anchors: ")
+
+    @pytest.mark.parametrize(
+        ("judge_moved", "model_moved", "causes"),
+        [(True, False, ["judge"]), (False, True, ["model"]), (True, True, ["judge", "model"])],
+    )
+    async def test_what_has_drifted_is_told_by_them(
+        self,
+        deps: SubmissionDependencies,
+        worker: Worker,
+        causes: list[str],
+        *,
+        judge_moved: bool,
+        model_moved: bool,
+    ) -> None:
+        """Both figures are 1 now; runs before had 0.8 on what has moved, and the model's moves with its judge's."""
+        source = await new_job(deps.engine, iterations=12)
+        await finish(worker, source.id)
+        schedule = await new_schedule(deps, anchors={"job": source.id, "sample": {"responses": 10}})
+        run = await self.made(deps, worker, schedule)
+        for n in range(1, 33):
+            noise = 0.005 * (n % 3 - 1)
+            anchor = 0.8 if judge_moved and n > 2 else 1.0
+            value = (0.8 if model_moved and n > 2 else 1.0) - (1.0 - anchor)
+            await execute(
+                deps.engine,
+                "INSERT INTO schedule_runs (id, tenant, schedule_id, due, state, design, value, anchor, anchors, ended_at)"
+                " SELECT :id, tenant, schedule_id, due - make_interval(days => :ago), 'measured', design, :value, :anchor,"
+                " CAST(:anchors AS jsonb), now() FROM schedule_runs WHERE id = :run",
+                id=f"srun_{n}",
+                ago=n,
+                run=run.id,
+                value=value + noise,
+                anchor=anchor,
+                anchors=json.dumps({"E-low": anchor}),
+            )
+        await execute(deps.engine, "UPDATE schedule_runs SET due = due - interval '1 hour'")
+        run = await self.made(deps, worker, schedule)
+        assert [alarm.cause for alarm in run.alarms] == causes
+        told = [data["alarm"]["cause"] for _, data in await messages(deps.engine)]
+        assert sorted(told) == causes
+
+    @staticmethod
+    async def made(deps: SubmissionDependencies, worker: Worker, schedule: Schedule) -> ScheduleRun:
+        """A whole run."""
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        for _ in range(2):
+            run = (await the_runs(deps.engine, schedule))[-1]
+            await finish(worker, run.job or run.anchor_job or "")
+            await look(deps)
+        return (await the_runs(deps.engine, schedule))[-1]
