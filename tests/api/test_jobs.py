@@ -64,6 +64,11 @@ class TestSubmit:
         # Two sentences, and a refusal of one sentence, which counts as a verdict due.
         assert (job["progress"]["judging"]["total"], job["progress"]["judging"]["estimated"]) == (3, False)
 
+    def test_no_texts_may_be_said_by_null(self, api: Service) -> None:
+        answer = api.post("/v1/jobs", job_body() | {"responses": None})
+        assert answer.status_code == 202
+        assert "responses" not in answer.json()["spec"]
+
     def test_texts_are_kept_letter_by_letter_however_many(self, api: Service) -> None:
         texts = [
             f'{n}, "quoted" \\ {{braces}}, NULL, \u201ccurled\u201d\n\tand 😊. It is so.'

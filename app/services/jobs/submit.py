@@ -438,7 +438,11 @@ async def _insert(
 
 def _shown(request: Mapping[str, Any]) -> dict[str, Any]:
     """A body without what would make every poll of the job as large as its input."""
-    shown = {name: value for name, value in request.items() if name != "responses" or "job" in value}
+    shown = {
+        name: value
+        for name, value in request.items()
+        if name != "responses" or (isinstance(value, dict) and "job" in value)
+    }
     if isinstance(shown.get("questions"), dict):
         del shown["questions"]
     return shown
