@@ -52,7 +52,7 @@ def _measure(supervisor: Supervisor, models: int, polls: int) -> Json:
     figures: Json = {"load_average_before": [round(load, 2) for load in os.getloadavg()]}
     with httpx2.Client(base_url=supervisor.urls.api, timeout=600) as api:
         for name, personas, used in (("small", ["E-low"], 1), ("big", ["big-five"], models)):
-            job_id = _submit(api, personas, used)
+            job_id = submit(api, personas, used)
             job = FilledJob(supervisor.urls.database, job_id, iterations=5)
             job.fill_half()
             figures[f"{name}_half"] = _told(_running(api, meter, job_id, polls))
@@ -68,7 +68,8 @@ def _told(figures: Json) -> Json:
     return figures
 
 
-def _submit(api: httpx2.Client, personas: list[str], models: int) -> str:
+def submit(api: httpx2.Client, personas: list[str], models: int) -> str:
+    """A job of the papers' tasks and instructions, of so many models."""
     body = {
         "personas": personas,
         "tasks": ["questionnaire", "essay", "social_media_post"],
@@ -174,9 +175,9 @@ def _cursor_at(api: httpx2.Client, path: str, responses: int) -> str | None:
 
 def _export(api: httpx2.Client, meter: ProcessMeter, path: str, format_: str) -> Json:
     """Rows a second of an export as a client sees it, and how far the API's memory rises meanwhile."""
-    before = _memory(meter)
+    before = memory(meter)
     lines = size = 0
-    with _peak_memory(meter) as peaks:
+    with peak_memory(meter) as peaks:
         cpu, started = _cpu(meter), time.perf_counter()
         with api.stream("GET", f"{path}/report?format={format_}") as answer:
             for chunk in answer.raise_for_status().iter_bytes():
@@ -262,21 +263,22 @@ def _cost(meter: ProcessMeter, before: dict[str, float]) -> dict[str, float]:
     return {f"{name}_ms": round((used - before[name]) * 1000, 1) for name, used in _cpu(meter).items()}
 
 
-def _memory(meter: ProcessMeter) -> float:
+def memory(meter: ProcessMeter) -> float:
+    """What the API uses, in MiB."""
     fresh = ProcessMeter({"api": meter.pids["api"]})
     fresh.sample_memory()
     return fresh.peaks["api"]
 
 
 @contextmanager
-def _peak_memory(meter: ProcessMeter) -> Iterator[list[float]]:
+def peak_memory(meter: ProcessMeter) -> Iterator[list[float]]:
     """What the API used, looked at ten times a second."""
     peaks: list[float] = []
     stop = threading.Event()
 
     def look() -> None:
         while not stop.wait(0.1):
-            peaks.append(_memory(meter))
+            peaks.append(memory(meter))
 
     thread = threading.Thread(target=look)
     thread.start()
