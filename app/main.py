@@ -32,7 +32,7 @@ from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
 from app.api.http.traced import Traced
-from app.api.jobs import catalog, events, exports, imports, share_links
+from app.api.jobs import bundles, catalog, events, exports, imports, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
 from app.api.labels import flags
@@ -108,6 +108,7 @@ RESOURCES = (
     share_links.router,
     exports.router,
     imports.router,
+    bundles.router,
     events.router,
     figures.router,
     comparisons.router,

@@ -256,6 +256,7 @@ class AsyncAssayClient:
         return await _saved(self.report(job_id, format=format, level=level), path)
 
     export = _streamed(operations.export)
+    import_bundle = _method(operations.import_bundle)
 
     async def save_export(
         self,
@@ -266,9 +267,12 @@ class AsyncAssayClient:
         unit: Literal["response", "sentence"] | None = None,
         minimum_margin: float | None = None,
         judge: str | None = None,
+        raw_replies: bool | None = None,
     ) -> int:
         """Saves an export as a file that appears only once it is whole; see `AssayClient.save_export`."""
-        pieces = self.export(job_id, format, unit=unit, minimum_margin=minimum_margin, judge=judge)
+        pieces = self.export(
+            job_id, format, unit=unit, minimum_margin=minimum_margin, judge=judge, raw_replies=raw_replies
+        )
         return await _saved(pieces, path)
 
     async def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:

@@ -283,6 +283,7 @@ class AssayClient:
         return _saved(self.report(job_id, format=format, level=level), path)
 
     export = _streamed(operations.export)
+    import_bundle = _method(operations.import_bundle)
 
     def save_export(
         self,
@@ -293,6 +294,7 @@ class AssayClient:
         unit: Literal["response", "sentence"] | None = None,
         minimum_margin: float | None = None,
         judge: str | None = None,
+        raw_replies: bool | None = None,
     ) -> int:
         """Saves an export as a file that appears only once it is whole.
 
@@ -302,7 +304,9 @@ class AssayClient:
         Raises:
             OSError: It cannot be written.
         """
-        pieces = self.export(job_id, format, unit=unit, minimum_margin=minimum_margin, judge=judge)
+        pieces = self.export(
+            job_id, format, unit=unit, minimum_margin=minimum_margin, judge=judge, raw_replies=raw_replies
+        )
         return _saved(pieces, path)
 
     def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:

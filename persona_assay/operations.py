@@ -23,6 +23,7 @@ from persona_assay.types import (
     FlagList,
     Gate,
     HumanStudy,
+    ImportedJob,
     ImportPreview,
     JobCalibration,
     JobChangeIn,
@@ -57,7 +58,7 @@ from persona_assay.types import (
 )
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
-ExportFormat: TypeAlias = Literal["preferences", "rewards"]
+ExportFormat: TypeAlias = Literal["preferences", "rewards", "bundle"]
 ReportLevel: TypeAlias = Literal[
     "verdicts",
     "responses",
@@ -396,19 +397,33 @@ def export(
     unit: Literal["response", "sentence"] | None = None,
     minimum_margin: float | None = None,
     judge: str | None = None,
+    raw_replies: bool | None = None,
 ) -> Call[bytes]:
     """A job in another tool's format, streamed.
 
     Args:
         job_id: The job.
-        format: ``preferences`` has pairs for DPO, ``rewards`` a reward for each sentence.
+        format: ``preferences`` has pairs for DPO, ``rewards`` a reward for each sentence, ``bundle`` everything from which another
+            installation computes the same results again.
         unit: Whether ``preferences`` are between whole responses or sentences. Default: responses.
         minimum_margin: Of ``preferences``: the least difference of the scores, as a share of the scale.
         judge: Of ``preferences`` and ``rewards``: the only judge whose scores count.
+        raw_replies: Whether a ``bundle`` has what judges said, word for word. Default: it has.
     """
     names = {"job_id": job_id, "format": format}
     query = given(unit=unit, minimum_margin=minimum_margin, judge=judge)
+    query |= {} if raw_replies is None else {"raw_replies": str(raw_replies).lower()}
     return Call("GET", f"{JOB}/exports/{{format}}", read_bytes, names, query)
+
+
+def import_bundle(bundle: bytes) -> Call[ImportedJob]:
+    """Imports a bundle that another installation exported; its results are computed again and must be the same.
+
+    Args:
+        bundle: The file's content.
+    """
+    headers = {"Content-Type": "application/zip"}
+    return Call("POST", "/v1/bundles", read_json, content=bundle, headers=headers, is_repeatable=False)
 
 
 def figure(

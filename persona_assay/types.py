@@ -1854,35 +1854,16 @@ class ImportPreview(TypedDict):
     """A body for `POST /v1/question-sets`, if there are questions without answers."""
 
 
-ItemSource: TypeAlias = Literal["questions", "essay_context", "common"]
-"""Where a task's items come from."""
-
-
-class JobCalibration(TypedDict):
-    """A job's totals as people would score them; empty if nothing that was drawn has been labelled."""
+class ImportedFrom(TypedDict):
+    """Where an imported job was computed."""
 
     job: str
-    half_width: float
-    totals: list[CalibratedFigure]
-    """Over all dimensions, `null` if one of them has no labelled sentence; and `persona_score`."""
-    differences: list[CalibratedFigure]
-    not_calibrated: dict[str, str]
-    """Why other metrics are not calibrated."""
-    data: list[DimensionCalibration]
-    """By dimension."""
-
-
-class JobChangeIn(TypedDict):
-    """Changes to a job; its configuration and results stay as they are."""
-
-    budget: NotRequired[BudgetIn]
-    """New limits, of the kinds that the job was submitted with; omitted limits stay as they are."""
-    name: NotRequired[str | None]
-    tags: NotRequired[Sequence[str]]
-    """All tags, at most 50 characters each; they replace the present ones."""
-    notes: NotRequired[str | None]
-    archived: NotRequired[bool]
-    """Archived jobs are only listed on request."""
+    """Its id there."""
+    release: str
+    """The release of the service that wrote the bundle."""
+    sha256: str
+    """Hash of the bundle."""
+    imported_at: str
 
 
 JobStatus: TypeAlias = Literal[
@@ -1927,6 +1908,84 @@ class JobError(TypedDict):
     """What to change before the job can go on."""
     first_calls: NotRequired[int | None]
     """Number of first calls of the stage that all failed in the same way, if that stopped the job."""
+
+
+class Job(TypedDict):
+    """A job."""
+
+    id: str
+    object: Literal["job"]
+    name: str | None
+    status: JobStatus
+    status_reason: str | None
+    """Why it is paused, failed or cancelled."""
+    completeness: Literal["full", "partial"]
+    simulated: bool
+    """Whether any model or judge is simulated."""
+    created_at: str
+    started_at: str | None
+    finished_at: str | None
+    spec: dict[str, Any]
+    """The submitted body, without existing texts."""
+    metadata: dict[str, str]
+    tags: list[str]
+    """Like the name and the notes, they can be changed at any time."""
+    notes: str | None
+    archived_at: str | None
+    """When it was archived. Archived jobs are only listed on request."""
+    models: list[str]
+    """Labels of the models under test."""
+    scores: list[ModelScore]
+    """The models' main scores, best first, once the job has ended."""
+    priority: Priority
+    error: JobError | None
+    """What stopped it."""
+    imported_from: ImportedFrom | None
+    """Of a job that was not computed here, but imported from a bundle."""
+    links: dict[str, str]
+    """Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."""
+
+
+class ImportedJob(TypedDict):
+    """A job that was imported from a bundle."""
+
+    job: Job
+    responses: int
+    verdicts: int
+    calls: int
+    recomputed: NotRequired[Literal["equal"]]
+    """The results were computed again from the rows and are those of the bundle."""
+
+
+ItemSource: TypeAlias = Literal["questions", "essay_context", "common"]
+"""Where a task's items come from."""
+
+
+class JobCalibration(TypedDict):
+    """A job's totals as people would score them; empty if nothing that was drawn has been labelled."""
+
+    job: str
+    half_width: float
+    totals: list[CalibratedFigure]
+    """Over all dimensions, `null` if one of them has no labelled sentence; and `persona_score`."""
+    differences: list[CalibratedFigure]
+    not_calibrated: dict[str, str]
+    """Why other metrics are not calibrated."""
+    data: list[DimensionCalibration]
+    """By dimension."""
+
+
+class JobChangeIn(TypedDict):
+    """Changes to a job; its configuration and results stay as they are."""
+
+    budget: NotRequired[BudgetIn]
+    """New limits, of the kinds that the job was submitted with; omitted limits stay as they are."""
+    name: NotRequired[str | None]
+    tags: NotRequired[Sequence[str]]
+    """All tags, at most 50 characters each; they replace the present ones."""
+    notes: NotRequired[str | None]
+    archived: NotRequired[bool]
+    """Archived jobs are only listed on request."""
 
 
 class StageProgress(TypedDict):
@@ -2044,6 +2103,8 @@ class JobDetail(TypedDict):
     priority: Priority
     error: JobError | None
     """What stopped it."""
+    imported_from: ImportedFrom | None
+    """Of a job that was not computed here, but imported from a bundle."""
     links: dict[str, str]
     """Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."""
     progress: dict[str, StageProgress]
@@ -2309,6 +2370,8 @@ class ListedJob(TypedDict):
     priority: Priority
     error: JobError | None
     """What stopped it."""
+    imported_from: ImportedFrom | None
+    """Of a job that was not computed here, but imported from a bundle."""
     links: dict[str, str]
     """Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."""
     cost: Cost

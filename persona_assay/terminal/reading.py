@@ -104,7 +104,7 @@ def save_report(
     "format_",
     type=click.Choice(get_args(ExportFormat)),
     required=True,
-    help="preferences: pairs for DPO; rewards: a reward for each sentence.",
+    help="preferences: pairs for DPO; rewards: a reward for each sentence; bundle: everything, for another installation.",
 )
 @click.option("--output", "-o", help="Output file. [JOB-FORMAT.EXTENSION]")
 @click.option("--unit", type=click.Choice(["response", "sentence"]), help="preferences: pairs of what.")
@@ -112,6 +112,7 @@ def save_report(
     "--minimum-margin", type=float, help="preferences: least difference of the scores, from 0 to 1."
 )
 @click.option("--judge", help="preferences, rewards: the only judge whose scores count.")
+@click.option("--no-raw-replies", is_flag=True, help="bundle: without what judges said, word for word.")
 @URL
 @click.option("--json", "as_json", is_flag=True, help="Print the file's path and size as JSON.")
 def export(
@@ -123,6 +124,7 @@ def export(
     judge: str | None,
     url: str,
     *,
+    no_raw_replies: bool,
     as_json: bool,
 ) -> None:
     """Save a job in another tool's format."""
@@ -130,7 +132,13 @@ def export(
     with told_errors(), client_of(url) as client:
         try:
             length = client.save_export(
-                job_id, path, format_, unit=unit, minimum_margin=minimum_margin, judge=judge
+                job_id,
+                path,
+                format_,
+                unit=unit,
+                minimum_margin=minimum_margin,
+                judge=judge,
+                raw_replies=False if no_raw_replies else None,
             )
         except OSError as error:
             raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
@@ -138,6 +146,28 @@ def export(
         print_json({"path": str(path.resolve()), "bytes": length})
     else:
         click.echo(f"{path} ({length:,} bytes)")
+
+
+@click.group()
+def bundle() -> None:
+    """Reproduction bundles of other installations."""
+
+
+@bundle.command("import")
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@URL
+@AS_JSON
+def import_bundle(file: Path, url: str, *, as_json: bool) -> None:
+    """Import a bundle; its results are computed again and must be the same."""
+    with told_errors(), client_of(url) as client:
+        found = client.import_bundle(file.read_bytes())
+    if as_json:
+        print_json(found)
+    else:
+        source = found["job"]["imported_from"]
+        click.echo(f"{found['job']['id']}: the same results from {found['responses']:,} responses")
+        if source is not None and source["job"] != found["job"]["id"]:
+            click.echo(f"a job here has the id {source['job']} already")
 
 
 def print_results(found: Json) -> None:
@@ -149,5 +179,5 @@ def print_results(found: Json) -> None:
     console.print(results_view(found, console.width))
 
 
-COMMANDS = (results, report, export)
+COMMANDS = (results, report, export, bundle)
 """In the order of the help."""

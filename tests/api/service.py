@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from app.api.http import health
 from app.api.http.problems import Problem
-from app.api.jobs import catalog, events, imports, share_links
+from app.api.jobs import bundles, catalog, events, imports, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
 from app.api.labels import flags
@@ -36,6 +36,7 @@ ROUTES = [
     route
     for module in (
         jobs,
+        bundles,
         share_links,
         imports,
         events,

@@ -56,6 +56,8 @@ VALUES: dict[str, Any] = {
     "connection": {},
     "events": ["job.completed"],
     "form": "csv",
+    "bundle": b"PK",
+    "raw_replies": False,
     "level": "cells",
     "overlap_seconds": 1,
 }

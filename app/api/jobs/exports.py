@@ -13,7 +13,7 @@ from app.api.http.dependencies import (
     no_unknown_parameters,
     takes_a_stream,
 )
-from app.api.http.openapi import NOT_FOUND, PROBLEMS, Responses
+from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses
 from app.api.http.strict_json import StrictRoute
 from app.domain.keys.api_key import Scope
 from app.services.jobs.view import find_job
@@ -41,7 +41,7 @@ EXPORTS: Responses = {200: {"content": {form.media_type: {} for form in EXPORT_F
     operation_id="exportJob",
     response_class=StreamingResponse,
     dependencies=[Depends(takes_a_stream)],
-    responses=EXPORTS | NOT_FOUND,
+    responses=EXPORTS | NOT_FOUND | CONFLICT,
     summary="Export a job for another tool",
 )
 @needs(Scope.READ)
@@ -69,15 +69,19 @@ async def export(
             description="`preferences`, `rewards`: the only judge whose scores count. [all; pairs need them to be of one mind]",
         ),
     ] = None,
+    raw_replies: Annotated[
+        bool | None, Query(description="`bundle`: whether it has what judges said, word for word. [true]")
+    ] = None,
 ) -> Response:
     """Streamed. `preferences` has pairs for DPO as TRL reads them, `rewards` a reward for each sentence and judge; both are JSON Lines.
 
-    Also while the job runs: then of what is there.
+    `bundle` has everything from which another installation computes the same results again (`POST /v1/bundles`); the job must be over.
+    The others are there while a job runs, too: then of what is there.
     """
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
-    options = ExportOptions(unit, minimum_margin, judge)
-    chunks = export_job(services.engine, job, context, format, options)
+    options = ExportOptions(unit, minimum_margin, judge, raw_replies)
+    chunks = await export_job(services.engine, job, context, format, options)
     form = EXPORT_FORMS[format]
     headers = {"Content-Disposition": f'attachment; filename="{job_id}-{format}.{form.extension}"'}
     return StreamingResponse(chunks, media_type=form.media_type, headers=headers)

@@ -53,6 +53,7 @@ class JobRow:
     scores: Sequence[dict[str, Any]] | None = None
     usd: float | None = None
     unpriced_calls: int | None = None
+    imported_from: dict[str, Any] | None = None
 
 
 COLUMNS = (
@@ -82,6 +83,7 @@ COLUMNS = (
     Job.scores,
     Job.usd,
     Job.unpriced_calls,
+    Job.imported_from,
 )
 """Those of a :class:`JobRow`, in its order."""
 

@@ -20,6 +20,8 @@ async def lock_expired(
     rows = await connection.execute(
         text(
             f"SELECT tenant, id FROM jobs WHERE status IN ({status_list(TERMINAL)})"
+            " AND greatest(finished_at, CAST(imported_from->>'imported_at' AS timestamptz))"
+            "  < clock_timestamp() - make_interval(days => :days)"
             " AND finished_at < clock_timestamp() - make_interval(days => :days)"
             " AND id <> ALL(:passed_over) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         ),

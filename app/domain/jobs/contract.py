@@ -54,6 +54,15 @@ class JobError(Answer):
     )
 
 
+class ImportedFrom(Answer):
+    """Where an imported job was computed."""
+
+    job: str = Field(description="Its id there.")
+    release: str = Field(description="The release of the service that wrote the bundle.")
+    sha256: str = Field(description="Hash of the bundle.")
+    imported_at: datetime
+
+
 class Job(Answer):
     """A job."""
 
@@ -80,6 +89,9 @@ class Job(Answer):
     )
     priority: Priority
     error: JobError | None = Field(description="What stopped it.")
+    imported_from: ImportedFrom | None = Field(
+        description="Of a job that was not computed here, but imported from a bundle."
+    )
     links: dict[str, str] = Field(
         description="Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."
     )

@@ -162,6 +162,7 @@ def shown(job: JobRow) -> dict[str, Any]:
         "scores": job.scores or () if job.status.is_terminal else (),
         "priority": job.priority,
         "error": job.error,
+        "imported_from": job.imported_from,
         "links": {
             "self": f"/v1/jobs/{job.id}",
             "events": f"/v1/jobs/{job.id}/events",

@@ -13,7 +13,7 @@ from app.domain.jobs.asked import AskedPrompts
 from app.services.job_context import JobContext
 from app.services.results.responses import stream_pages
 
-ExportFormat = Literal["preferences", "rewards"]
+ExportFormat = Literal["preferences", "rewards", "bundle"]
 TextUnit = Literal["response", "sentence"]
 
 
@@ -35,6 +35,7 @@ class ExportForm:
 EXPORT_FORMS: Mapping[ExportFormat, ExportForm] = {
     "preferences": ExportForm("application/jsonl", "jsonl", ("unit", "minimum_margin", "judge")),
     "rewards": ExportForm("application/jsonl", "jsonl", ("judge",)),
+    "bundle": ExportForm("application/zip", "zip", ("raw_replies",)),
 }
 
 
@@ -46,11 +47,13 @@ class ExportOptions:
         unit: Whether pairs are of whole texts or of sentences.
         minimum_margin: By which share of the scale the texts of a pair differ at least.
         judge: Label of the only judge whose scores count.
+        raw_replies: Whether a bundle has what judges said word for word.
     """
 
     unit: TextUnit | None = None
     minimum_margin: float | None = None
     judge: str | None = None
+    raw_replies: bool | None = None
 
     def check(self, format_: ExportFormat) -> None:
         """Refuses options that a format does not take.
@@ -58,7 +61,7 @@ class ExportOptions:
         Raises:
             InvalidJobError: If there is one.
         """
-        for name in ("unit", "minimum_margin", "judge"):
+        for name in ("unit", "minimum_margin", "judge", "raw_replies"):
             if getattr(self, name) is not None and name not in EXPORT_FORMS[format_].options:
                 takers = [each for each, form in EXPORT_FORMS.items() if name in form.options]
                 raise InvalidJobError([FieldError(f"/query/{name}", f"only for {', '.join(takers)}")])
@@ -78,16 +81,21 @@ class ExportOptions:
         return [self.judge]
 
 
-def export_job(
+async def export_job(
     engine: AsyncEngine, job: JobRow, context: JobContext, format_: ExportFormat, options: ExportOptions
 ) -> AsyncIterator[bytes]:
     """A job as another tool reads it, chunk by chunk.
 
     Raises:
-        InvalidJobError: At once, if there is no such export of the job.
+        InvalidJobError: If there is no such export of the job.
+        WrongStateError: If there is none yet.
     """
     options.check(format_)
     judges = options.judges(context)
+    if format_ == "bundle":
+        from app.services.results.bundle_export import export_bundle  # noqa: PLC0415 - as below
+
+        return await export_bundle(engine, job, replies=options.raw_replies is not False)
     return _training_lines(engine, job, context, format_, options, judges)
 
 

@@ -1,0 +1,260 @@
+"""A job's rows as reproduction bundles have them: read as JSON, and written again under other ids.
+
+Rows name what belongs to the job by its number in it: a cell by its ordinal, a shard by its place among the job's shards. No other id,
+no tenant and no lease is in them.
+"""
+
+import json
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import insert, text
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.execution.response_cache_tables import ReusedReply, ShardReuse
+from app.db.tables import (
+    Base,
+    Call,
+    Cell,
+    Grade,
+    Preparation,
+    Response,
+    SecondVerdict,
+    Shard,
+    ShardUsage,
+    Verdict,
+)
+
+Json = dict[str, Any]
+
+OF_JOB = ("preparations",)
+OF_SHARDS = ("shard_usage", "shard_reuse", "calls")
+OF_CELLS = ("responses", "verdicts", "second_verdicts", "grades", "reused_replies")
+ROWS = ("cells", "shards", *OF_JOB, *OF_SHARDS, *OF_CELLS)
+"""The tables of a bundle, in the order in which they are written."""
+
+_TABLES: Mapping[str, type[Base]] = {
+    table.__tablename__: table
+    for table in (
+        Cell,
+        Shard,
+        Preparation,
+        ShardUsage,
+        ShardReuse,
+        Call,
+        Response,
+        Verdict,
+        SecondVerdict,
+        Grade,
+        ReusedReply,
+    )
+}
+_UNSAID = {"tenant", "job_id", "id", "batch_id"}
+"""Of no meaning elsewhere. What batches there were is in the manifest."""
+_LEASES = {"announced_at", "lease_owner", "lease_expires_at"}
+_NUMBERED = {"cell_id": "cell", "shard_id": "shard", "prerequisite_id": "prerequisite"}
+_ORDER = {
+    "calls": "started_at, stage, cell_id, persona, task, run, item, unit, trait, judge, attempt, latency_ms",
+    "preparations": "persona, kind, task, item, ask",
+    "shard_usage": "stage, model",
+    "shard_reuse": "stage, model",
+    "reused_replies": "run, item, unit, trait, judge",
+    "responses": "run, item",
+    "verdicts": "run, item, unit, trait, judge",
+    "second_verdicts": "run, item, unit, trait, judge, alone",
+    "grades": "run, item, judge",
+}
+REPLIES = {"raw", "thoughts"}
+"""What judges said, word for word."""
+_WITH_REPLIES = {"verdicts", "second_verdicts", "grades"}
+
+JOB_FIELDS = (
+    *("name", "status", "status_reason", "error", "request", "metadata", "priority", "tags"),
+    *("planned_responses", "expected_verdicts", "created_at", "started_at", "finished_at"),
+)
+
+
+async def job_fields(connection: AsyncConnection, tenant: str, job_id: str) -> Json:
+    """What a bundle has of a job's row."""
+    columns = ", ".join(f'"{name}"' for name in JOB_FIELDS)
+    await _in_utc(connection)
+    row = await connection.execute(
+        text(
+            f"SELECT row_to_json(j) FROM (SELECT {columns} FROM jobs WHERE id = :job AND tenant = :tenant) j"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    found: Json = row.scalar_one()
+    return found
+
+
+async def _in_utc(connection: AsyncConnection) -> None:
+    """Moments are the same text wherever the database is."""
+    await connection.execute(text("SELECT set_config('TimeZone', 'UTC', true)"))
+
+
+async def stream_rows(
+    engine: AsyncEngine, tenant: str, job_id: str, table: str, *, replies: bool
+) -> AsyncIterator[list[str]]:
+    """A table's rows of a job as JSON texts, some at a time; without ``replies`` judges' words are missing.
+
+    A connection is held for one cell's rows, or one shard's, never while somebody reads what was found.
+    """
+    parts: Sequence[int | None] = [None]
+    if table in OF_CELLS or table in OF_SHARDS:
+        parent = "cells" if table in OF_CELLS else "shards"
+        async with engine.connect() as connection:
+            rows = await connection.execute(
+                text(f"SELECT id FROM {parent} WHERE job_id = :job AND tenant = :tenant ORDER BY id"),
+                {"job": job_id, "tenant": tenant},
+            )
+            parts = list(rows.scalars())
+    statement, given = text(_reading(table, replies=replies)), {"job": job_id, "tenant": tenant}
+    for part in parts:
+        async with engine.connect() as connection:
+            await _in_utc(connection)
+            found = await connection.execute(statement, given | ({} if part is None else {"part": part}))
+            lines = list(found.scalars())
+        if lines:
+            yield lines
+
+
+def _reading(table: str, *, replies: bool) -> str:
+    model = _TABLES[table]
+    columns = []
+    for name in _columns(model):
+        if name in _NUMBERED:
+            columns.append(f"{_number_of(name)} AS {_NUMBERED[name]}")
+        elif not replies and table in _WITH_REPLIES and name in REPLIES:
+            columns.append(f'NULL AS "{name}"')
+        else:
+            columns.append(f't."{name}"')
+    where = "t.job_id = :job"
+    order = "t.ordinal" if table == "cells" else "t.id"
+    if table in OF_CELLS:
+        where = "t.cell_id = :part"
+    elif table in OF_SHARDS:
+        where = "t.shard_id = :part"
+    if table in _ORDER:
+        order = ", ".join(f"t.{name}" for name in _ORDER[table].split(", "))
+    return (
+        f"WITH numbers AS MATERIALIZED (SELECT id, row_number() OVER (ORDER BY id) - 1 AS number"
+        " FROM shards WHERE job_id = :job AND tenant = :tenant)"
+        f" SELECT row_to_json(x)::text FROM (SELECT {', '.join(columns)} FROM {table} t"
+        f" WHERE {where} AND t.tenant = :tenant ORDER BY {order}) x"
+    )
+
+
+def _number_of(column: str) -> str:
+    if column == "cell_id":
+        return "(SELECT ordinal FROM cells WHERE cells.id = t.cell_id)"
+    return f"(SELECT number FROM numbers WHERE numbers.id = t.{column})"
+
+
+def _columns(model: type[Base]) -> list[str]:
+    left_out = _UNSAID | (_LEASES if model is Shard else set())
+    return [column.name for column in model.__table__.columns if column.name not in left_out]
+
+
+def fields_of(table: str) -> frozenset[str]:
+    """The names that a row of a table may have in a bundle."""
+    return frozenset(_NUMBERED.get(name, name) for name in _columns(_TABLES[table]))
+
+
+async def begin(connection: AsyncConnection) -> None:
+    """A bundle may take long to be written, and its results to be computed: no time limit of requests ends that."""
+    for setting in ("statement_timeout", "idle_in_transaction_session_timeout"):
+        await connection.execute(text(f"SELECT set_config('{setting}', '0', true)"))
+    await _in_utc(connection)
+
+
+async def insert_job_row(connection: AsyncConnection, values: Json) -> bool:
+    """Writes a job's row, unless some job has its id already; whether it did."""
+    names = ", ".join(f'"{name}"' for name in values)
+    rows = await connection.execute(
+        text(
+            f"INSERT INTO jobs ({names}) SELECT {names} FROM json_populate_record(NULL::jobs, CAST(:row AS json))"
+            " ON CONFLICT (id) DO NOTHING RETURNING id"
+        ),
+        {"row": json.dumps(values)},
+    )
+    return rows.first() is not None
+
+
+class RowWriter:
+    """Writes a job's rows, table by table in the order of :data:`ROWS`.
+
+    Attributes:
+        cells: The cells' ids, by ordinal.
+        shards: The shards' ids, by number.
+    """
+
+    def __init__(self, connection: AsyncConnection, tenant: str, job_id: str) -> None:
+        self._connection = connection
+        self._tenant = tenant
+        self._job_id = job_id
+        self.cells: dict[int, int] = {}
+        self.shards: list[int] = []
+
+    async def write(self, table: str, rows: Sequence[Json]) -> None:
+        """Writes rows that all have the same fields.
+
+        Raises:
+            DBAPIError: If a value is none that its column takes.
+            LookupError: If a row names a cell or a shard that there is not.
+        """
+        if table in ("cells", "shards"):
+            await self._write_numbered(table, rows)
+            return
+        model = _TABLES[table]
+        renamed = list(map(self._with_ids, rows))
+        named = [name for name in _columns(model) if renamed and name in renamed[0]]
+        shared = {name: f":{name}" for name in ("tenant", "job_id") if name in model.__table__.columns}
+        if table == "calls":
+            shared["id"] = "gen_random_uuid()"
+        columns = ", ".join(f'"{name}"' for name in (*shared, *named))
+        values = ", ".join([*shared.values(), *(f'x."{name}"' for name in named)])
+        await self._connection.execute(
+            text(
+                f"INSERT INTO {table} ({columns}) SELECT {values}"
+                f" FROM json_populate_recordset(NULL::{table}, CAST(:rows AS json)) x"
+            ),
+            {"tenant": self._tenant, "job_id": self._job_id, "rows": json.dumps(renamed)},
+        )
+
+    def _with_ids(self, row: Json) -> Json:
+        ids = {}
+        for column, name in _NUMBERED.items():
+            if name in row and row[name] is not None:
+                number = row[name]
+                if not isinstance(number, int) or number < 0:
+                    raise LookupError(name)
+                ids[column] = self.cells[number] if column == "cell_id" else self.shards[number]
+        return row | ids
+
+    async def _write_numbered(self, table: str, rows: Sequence[Json]) -> None:
+        """Writes cells or shards, whose ids the other rows need. A shard names earlier ones alone."""
+        model = Cell if table == "cells" else Shard
+        start = 0
+        while start < len(rows):
+            stop = start + 1
+            while stop < len(rows) and not self._names_new(rows[stop], len(self.shards)):
+                stop += 1
+            some = list(map(self._with_ids, rows[start:stop]))
+            given = {"tenant": self._tenant, "job_id": self._job_id}
+            columns = [name for name in _columns(model) if name in some[0]]
+            inserted = await self._connection.execute(
+                insert(model).returning(model.id, sort_by_parameter_order=True),
+                [given | {name: row[name] for name in columns} for row in some],
+            )
+            ids = list(inserted.scalars())
+            if table == "shards":
+                self.shards += ids
+            else:
+                self.cells |= {row["ordinal"]: id_ for row, id_ in zip(some, ids, strict=True)}
+            start = stop
+
+    @staticmethod
+    def _names_new(row: Json, known: int) -> bool:
+        prerequisite = row.get("prerequisite")
+        return isinstance(prerequisite, int) and prerequisite >= known

@@ -1,0 +1,115 @@
+"""Reproduction bundles: a finished job in one zip file, from which another installation computes its results again.
+
+``bundle.json``, the last file, names the others with their hashes. Version 1 has ``job.json``, ``specification.json``, ``results.json``,
+``sets.jsonl`` and a file of JSON Lines for each table.
+"""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from app.domain.contract import Answer
+from app.domain.jobs.contract import Job, JobError
+from app.domain.jobs.priority import Priority
+from app.domain.jobs.status import TERMINAL, JobStatus
+
+VERSION = 1
+HEADER, JOB, SPECIFICATION, RESULTS, SETS = (
+    "bundle.json",
+    "job.json",
+    "specification.json",
+    "results.json",
+    "sets.jsonl",
+)
+TABLES = "tables/"
+MOST_BYTES = 2**30
+"""Of a bundle."""
+MOST_UNPACKED = 100
+"""How many times as long its files may be together; verdicts shrink to a thirtieth."""
+MOST_LINE_BYTES = 64 * 2**20
+
+
+class _Strict(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class BundleFile(_Strict):
+    """One of a bundle's files."""
+
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    bytes: Annotated[int, Field(ge=0)]
+
+
+class BundleHeader(_Strict):
+    """What a bundle is of."""
+
+    format: Literal["persona-assay-bundle"]
+    version: Annotated[int, Field(ge=1)]
+    release: str
+    job: Annotated[str, Field(pattern=r"^job_[0-9a-hjkmnp-tv-z]{26}$")]
+    simulated: bool
+    replies: bool
+    files: dict[str, BundleFile]
+
+
+class _Request(BaseModel):
+    """What is read of a stored request, whoever wrote it."""
+
+    models: list[Any] | None = None
+    judges: list[Any] | None = None
+    tasks: list[Any] | None = None
+    thresholds: list[str] | None = None
+    minimum_coverage: float | None = None
+    reuse: dict[str, str] | None = None
+
+
+def _readable(request: dict[str, Any]) -> dict[str, Any]:
+    _Request.model_validate(request)
+    return request
+
+
+class BundleJob(BaseModel):
+    """What a bundle has of a job beside its specification and rows."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str | None
+    status: JobStatus
+    status_reason: str | None
+    error: JobError | None
+    request: Annotated[dict[str, Any], AfterValidator(_readable)]
+    metadata: dict[str, str]
+    priority: Priority
+    tags: list[str]
+    planned_responses: int
+    expected_verdicts: int
+    created_at: datetime
+    started_at: datetime | None
+    finished_at: datetime
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing is left to be done for it."""
+        return self.status in TERMINAL
+
+
+class BundleSet(_Strict):
+    """A set that the job made or named."""
+
+    id: str
+    name: str | None
+    content: Any
+    made: bool
+
+
+class ImportedJob(Answer):
+    """A job that was imported from a bundle."""
+
+    job: Job
+    responses: int
+    verdicts: int
+    calls: int
+    recomputed: Literal["equal"] = Field(
+        "equal", description="The results were computed again from the rows and are those of the bundle."
+    )

@@ -1,0 +1,166 @@
+"""Reads reproduction bundles, which anybody may have written: nothing in one is believed before it is checked."""
+
+import hashlib
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any, TypeVar
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+
+from pydantic import BaseModel, ValidationError
+from pydantic_core import from_json
+
+from app.db.jobs.bundles import ROWS
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.jobs.bundle import (
+    HEADER,
+    JOB,
+    MOST_LINE_BYTES,
+    MOST_UNPACKED,
+    RESULTS,
+    SETS,
+    SPECIFICATION,
+    TABLES,
+    VERSION,
+    BundleHeader,
+)
+
+M = TypeVar("M", bound=BaseModel)
+_PATHS = {HEADER, JOB, SPECIFICATION, RESULTS, SETS, *(f"{TABLES}{table}.jsonl" for table in ROWS)}
+_ENCRYPTED = 1
+_READ_BYTES = 2**20
+_BROKEN = (BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
+
+
+def wrong(path: str, why: str, line: int | None = None) -> InvalidJobError:
+    """What is said of a file of a bundle."""
+    return InvalidJobError([FieldError(f"/{path}" + ("" if line is None else f"/{line}"), why)])
+
+
+class BundleReader:
+    """A bundle on the disk. All methods block.
+
+    Attributes:
+        header: What it says it is.
+
+    Raises:
+        InvalidJobError: If it is none, or one of a later version; here and by all methods, if something in it is wrong.
+    """
+
+    def __init__(self, path: Path) -> None:
+        try:
+            self._zip = ZipFile(path)
+        except _BROKEN as error:
+            raise wrong("", "not a zip file") from error
+        try:
+            self._check_names(path.stat().st_size)
+            self.header = self.model(HEADER, BundleHeader)
+            self._check_version()
+            self._check_files()
+        except BaseException:
+            self._zip.close()
+            raise
+
+    def close(self) -> None:
+        """Lets go of the file."""
+        self._zip.close()
+
+    def _check_version(self) -> None:
+        if self.header.version > VERSION:
+            why = (
+                f"version {self.header.version} is of a later release ({self.header.release});"
+                f" this one reads {VERSION}"
+            )
+            raise wrong(f"{HEADER}/version", why)
+
+    def _check_names(self, packed: int) -> None:
+        infos = self._zip.infolist()
+        names = [info.filename for info in infos]
+        for name in names:
+            if name not in _PATHS:
+                raise wrong("", f"a bundle has no file {name[:200]!r}")
+        if len(set(names)) < len(names):
+            raise wrong("", "a file is in it twice")
+        if missing := sorted(_PATHS - set(names)):
+            raise wrong(missing[0], "missing")
+        for info in infos:
+            if info.flag_bits & _ENCRYPTED or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+                raise wrong(info.filename, "must be stored or deflated, without a password")
+        unpacked = sum(info.file_size for info in infos)
+        if unpacked > MOST_UNPACKED * packed:
+            why = f"its files have {unpacked:,} bytes, more than {MOST_UNPACKED} times those of the bundle itself"
+            raise wrong("", why)
+
+    def _check_files(self) -> None:
+        told = self.header.files
+        for path in sorted(_PATHS - {HEADER}):
+            if path not in told:
+                raise wrong(f"{HEADER}/files", f"lacks {path}")
+            found = hashlib.sha256()
+            for part in self._parts(path):
+                found.update(part)
+            if found.hexdigest() != told[path].sha256:
+                raise wrong(path, f"its SHA-256 is {found.hexdigest()}, not {told[path].sha256}")
+
+    def _parts(self, path: str) -> Iterator[bytes]:
+        try:
+            with self._zip.open(path) as file:
+                while part := file.read(_READ_BYTES):
+                    yield part
+        except _BROKEN as error:
+            raise wrong(path, f"broken: {error}") from error
+
+    def document(self, path: str) -> str:
+        """A whole file."""
+        try:
+            return b"".join(self._parts(path)).decode()
+        except UnicodeDecodeError as error:
+            raise wrong(path, "not UTF-8") from error
+
+    def json(self, path: str) -> Any:
+        """A whole file of JSON."""
+        return _parsed(path, self.document(path))
+
+    def model(self, path: str, model: type[M]) -> M:
+        """A whole file as a model."""
+        try:
+            return model.model_validate_json(self.document(path))
+        except ValidationError as error:
+            raise told(path, error) from error
+
+    def lines(self, path: str) -> Iterator[tuple[int, dict[str, Any]]]:
+        """The objects of a file of JSON Lines, with the numbers of their lines."""
+        try:
+            with self._zip.open(path) as file:
+                yield from _lines(path, file)
+        except _BROKEN as error:
+            raise wrong(path, f"broken: {error}") from error
+
+
+def _lines(path: str, file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+    number = 0
+    while line := file.readline(MOST_LINE_BYTES + 1):
+        number += 1
+        if len(line) > MOST_LINE_BYTES:
+            raise wrong(path, f"a line has at most {MOST_LINE_BYTES:,} bytes", number)
+        found = _parsed(path, line, number)
+        if not isinstance(found, dict):
+            raise wrong(path, "must be an object", number)
+        yield number, found
+
+
+def _parsed(path: str, text: str | bytes, line: int | None = None) -> Any:
+    try:
+        found = from_json(text, allow_inf_nan=False)
+    except (ValueError, RecursionError) as error:
+        raise wrong(path, f"not JSON: {error}", line) from error
+    return found
+
+
+def told(path: str, error: ValidationError) -> InvalidJobError:
+    """What a model said of a file."""
+    fields = [
+        FieldError("/" + "/".join([path, *map(str, each["loc"])]), each["msg"])
+        for each in error.errors(include_url=False, include_input=False)
+    ]
+    return InvalidJobError(fields[:20])

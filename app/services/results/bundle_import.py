@@ -1,0 +1,301 @@
+"""Imports reproduction bundles: in one transaction a job is written, its results are computed again, and compared with the bundle's."""
+
+import asyncio
+import hashlib
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from datetime import UTC, datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+from pydantic import ValidationError
+from pydantic_core import from_json, to_json
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from app.db.jobs import bundles, jobs, listing
+from app.db.jobs.bundles import RowWriter
+from app.db.jobs.jobs import JobRow
+from app.domain.jobs.bundle import (
+    JOB,
+    RESULTS,
+    SETS,
+    SPECIFICATION,
+    TABLES,
+    BundleJob,
+)
+from app.domain.jobs.bundle_rows import RowChecks, WrongRowError
+from app.domain.jobs.contract import ImportedFrom
+from app.domain.jobs.plan import cells_of, control_cells_of, count_calls
+from app.domain.jobs.specification import JobSpec
+from app.domain.results.contract import Results
+from app.services.errors import NotFoundError
+from app.services.identifiers import new_id
+from app.services.job_context import JobContext, decode_spec
+from app.services.jobs.listing import note_scores
+from app.services.results.bundle_file import BundleReader, told, wrong
+from app.services.results.bundle_sets import write_sets
+from app.services.results.compute import Computed, JobRows, read_rows, render_results
+from app.services.results.manifest import RELEASE
+
+log = structlog.get_logger(__name__)
+
+ROWS_AT_ONCE = 1_000
+MOST_CELLS = 1_000_000
+_ROUNDING = 1e-9
+"""Sums of money: a database adds them up in any order."""
+
+
+class Imported(NamedTuple):
+    """A job that was imported, and how many rows of a kind it has."""
+
+    job: JobRow
+    rows: Mapping[str, int]
+
+
+async def import_bundle(engine: AsyncEngine, tenant: str, path: Path, max_planned_calls: int) -> Imported:
+    """Writes a bundle's job, under its own id if no job here has that.
+
+    Raises:
+        InvalidJobError: If anything in it is wrong, or its results are not those of its rows; then nothing is written.
+    """
+    reader = await asyncio.to_thread(BundleReader, path)
+    with closing(reader):
+        bundle = await asyncio.to_thread(_Bundle.read, reader, path, max_planned_calls)
+        try:
+            async with engine.begin() as connection:
+                return await bundle.write(connection, tenant)
+        except (DataError, IntegrityError) as error:
+            raise wrong(bundle.at, f"the database does not take it: {_words(error)}") from error
+
+
+def _words(error: DBAPIError) -> str:
+    return str(error.orig).partition("\n")[0]
+
+
+class _Bundle:
+    """A bundle whose parts fit each other.
+
+    Attributes:
+        at: The file that is being written.
+    """
+
+    def __init__(
+        self, reader: BundleReader, source: ImportedFrom, job: BundleJob, context: JobContext, spec: Any
+    ) -> None:
+        self._reader = reader
+        self._source = source
+        self._job = job
+        self._context = context
+        self._spec = spec
+        self.at = JOB
+
+    @classmethod
+    def read(cls, reader: BundleReader, path: Path, max_planned_calls: int) -> "_Bundle":
+        """Checks all but the rows; blocks."""
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+        header = reader.header
+        job = reader.model(JOB, BundleJob)
+        if not job.is_over:
+            raise wrong(f"{JOB}/status", f"a job in a bundle is over, not {job.status}")
+        encoded = reader.json(SPECIFICATION)
+        spec = _specification(encoded, max_planned_calls)
+        cells = cells_of(spec)
+        context = JobContext(spec, cells, None, control_cells_of(spec, len(cells)))
+        simulated = any(model.simulated for model in (*spec.models, *spec.called))
+        if header.simulated != simulated:
+            raise wrong("bundle.json/simulated", f"the specification says {str(simulated).lower()}")
+        source = ImportedFrom(
+            job=header.job, release=header.release, sha256=digest, imported_at=datetime.now(UTC)
+        )
+        return cls(reader, source, job, context, encoded)
+
+    async def write(self, connection: AsyncConnection, tenant: str) -> Imported:
+        """Writes all rows, and sees whether the results are those of the bundle."""
+        await bundles.begin(connection)
+        job_id = await self._write_job(connection, tenant)
+        self.at = SETS
+        await write_sets(connection, tenant, job_id, self._reader)
+        rows = await self._write_rows(connection, tenant, job_id)
+        row = await jobs.get_job(connection, tenant, job_id)
+        if row is None:
+            raise RuntimeError(f"{job_id} vanished inside its own transaction")
+        self.at = RESULTS
+        document = await asyncio.to_thread(self._reader.document, RESULTS)
+        computed = await self._compute(connection, row, document)
+        document = document.replace(_own(self._source.job), _own(job_id))
+        await jobs.store_result(connection, tenant, job_id, computed.completeness, document)
+        await listing.note_parts(connection, tenant, job_id)
+        await note_scores(connection, tenant, job_id, computed.scores)
+        stored = await jobs.get_job(connection, tenant, job_id)
+        if stored is None:
+            raise NotFoundError(f"job {job_id} not found")
+        return Imported(stored, rows)
+
+    async def _write_job(self, connection: AsyncConnection, tenant: str) -> str:
+        values = self._job.model_dump(mode="json") | {
+            "tenant": tenant,
+            "spec": self._spec,
+            "simulated": any(
+                model.simulated for model in (*self._context.spec.models, *self._context.spec.called)
+            ),
+            "imported_from": self._source.model_dump(mode="json"),
+            "updated_at": self._source.imported_at.isoformat(),
+            "finalize_failures": 0,
+        }
+        job_id = self._source.job
+        while not await bundles.insert_job_row(connection, values | {"id": job_id}):
+            job_id = new_id("job")  # some job has it, maybe another tenant's
+        return job_id
+
+    async def _write_rows(self, connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:
+        """Writes the rows of all tables, so many at a time; how many each has."""
+        context = self._context
+        checks = RowChecks(context.spec, (*context.cells, *context.control))
+        writer = RowWriter(connection, tenant, job_id)
+        counts = {}
+        for table in bundles.ROWS:
+            self.at = f"{TABLES}{table}.jsonl"
+            rows = self._checked(table, self._reader.lines(self.at), checks)
+            counts[table] = 0
+            while some := await asyncio.to_thread(list, islice(rows, ROWS_AT_ONCE)):
+                try:
+                    await writer.write(table, some)
+                except LookupError as error:
+                    raise wrong(self.at, "a row names a cell or a shard that there is not") from error
+                counts[table] += len(some)
+            if table == "cells":
+                try:
+                    checks.check_whole()
+                except WrongRowError as error:
+                    raise wrong(self.at, str(error)) from error
+        return counts
+
+    def _checked(
+        self, table: str, lines: Iterator[tuple[int, dict[str, Any]]], checks: RowChecks
+    ) -> Iterator[dict[str, Any]]:
+        fields: Sequence[str] | None = None
+        known = bundles.fields_of(table)
+        for number, row in lines:
+            if fields is None:
+                fields = list(row)
+                if unknown := sorted(set(fields) - known):
+                    raise wrong(self.at, f"unknown fields: {', '.join(unknown)[:300]}", number)
+            elif list(row) != fields:
+                raise wrong(self.at, "must have the fields of the first line", number)
+            try:
+                checks.check(table, row)
+            except WrongRowError as error:
+                raise wrong(self.at, str(error), number) from error
+            yield row
+
+    async def _compute(self, connection: AsyncConnection, job: JobRow, document: str) -> Computed:
+        """The results that follow from the rows.
+
+        Raises:
+            InvalidJobError: If they are not those of the bundle.
+        """
+        try:
+            told_results = await asyncio.to_thread(Results.read, document)
+        except ValidationError as error:
+            raise told(RESULTS, error) from error
+        if told_results.job != self._source.job:
+            raise wrong(f"{RESULTS}/job", f"must be {self._source.job}, as in bundle.json")
+        rows = await read_rows(connection, job, self._context)
+        rows = replace(rows, batches=told_results.manifest.get("batches", []))
+        computed = await asyncio.to_thread(_render, job, self._context, rows)
+        own = computed.document.replace(_own(job.id), _own(self._source.job))
+        exact = self._source.release == RELEASE
+        difference = await asyncio.to_thread(first_difference, document, own, exact=exact)
+        if difference is not None:
+            place, why = difference
+            raise wrong(RESULTS + place, f"not what the rows give: {why}")
+        return computed
+
+
+def _own(job_id: str) -> str:
+    """The part of a job's id that its responses' ids have, too."""
+    return job_id.removeprefix("job_")
+
+
+def _specification(encoded: Any, max_planned_calls: int) -> JobSpec:
+    """A specification that is not too large to be looked at."""
+    try:
+        spec = decode_spec(encoded)
+        tasks = len(spec.tasks) + (0 if spec.gym is None else len(spec.gym.tasks))
+        cells = len(spec.personas) * len(spec.models) * max(1, tasks)
+        calls = count_calls(spec)
+    except ValidationError as error:
+        raise told(SPECIFICATION, error) from error
+    except (ValueError, LookupError, TypeError, AttributeError) as error:
+        raise wrong(SPECIFICATION, f"does not fit together: {error}") from error
+    if cells > MOST_CELLS or calls > max_planned_calls:
+        why = f"{cells:,} cells and {calls:,} calls; at most {MOST_CELLS:,} and {max_planned_calls:,}"
+        raise wrong(SPECIFICATION, why)
+    return spec
+
+
+def _render(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
+    try:
+        return render_results(job, context, rows)
+    except Exception as error:
+        log.warning("results of a bundle not computed", exc_info=True)
+        raise wrong(RESULTS, f"can't be computed from the rows: {type(error).__name__}") from error
+
+
+_HERE = (("computed_at",), ("manifest", "versions"))
+"""What says when and by what results were computed."""
+_SUMS = ("/usage/", "/cost/", "/reuse/")
+
+
+def first_difference(document: str, own: str, *, exact: bool) -> tuple[str, str] | None:
+    """Where two results differ first, and how; ``None`` where they are the same.
+
+    Args:
+        document: Those of the bundle.
+        own: Those that were computed here.
+        exact: Whether the same release computed both; a later one may add fields.
+    """
+    one, other = from_json(document), from_json(own)
+    for path in _HERE:
+        _forget(one, path)
+        _forget(other, path)
+    return _differ(one, other, "", exact=exact)
+
+
+def _forget(results: dict[str, Any], path: tuple[str, ...]) -> None:
+    for name in path[:-1]:
+        results = results[name]
+    results.pop(path[-1], None)
+
+
+def _differ(one: Any, other: Any, path: str, *, exact: bool) -> tuple[str, str] | None:
+    if isinstance(one, dict) and isinstance(other, dict):
+        names = dict.fromkeys((*one, *other)) if exact else one
+        parts: list[tuple[Any, Any, str]] = [
+            (one.get(name, _MISSING), other.get(name, _MISSING), f"{path}/{name}") for name in names
+        ]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        parts = [(a, b, f"{path}/{n}") for n, (a, b) in enumerate(zip(one, other, strict=True))]
+    elif one == other or (path.startswith(_SUMS) and _close(one, other)):
+        return None
+    else:
+        return path, f"{_short(other)}, not {_short(one)}"
+    return next(filter(None, (_differ(*part, exact=exact) for part in parts)), None)
+
+
+_MISSING = object()
+
+
+def _close(one: Any, other: Any) -> bool:
+    numbers = isinstance(one, float) and isinstance(other, float)
+    return numbers and math.isclose(one, other, rel_tol=_ROUNDING)
+
+
+def _short(value: Any) -> str:
+    return "missing" if value is _MISSING else str(to_json(value)[:200].decode(errors="replace"))

@@ -1,0 +1,392 @@
+"""Reproduction bundles: a job goes to another installation, which computes the same results; whatever was changed on the way is refused."""
+
+import hashlib
+import io
+import json
+import zipfile
+import zlib
+from collections.abc import Callable
+from typing import Any
+
+import httpx2
+import psycopg
+import pytest
+
+from tests.api.service import Json, Service, pointers
+from tests.api.test_personagym import gym_body
+from tests.databases import libpq_url
+
+ZIP = {"Content-Type": "application/zip"}
+Files = dict[str, bytes]
+
+
+def exported(service: Service, job_id: str, **options: str) -> bytes:
+    answer = service.get(f"/v1/jobs/{job_id}/exports/bundle", params=options)
+    assert answer.status_code == 200, answer.text
+    return answer.content
+
+
+def imported(service: Service, bundle: bytes) -> httpx2.Response:
+    return service.post("/v1/bundles", content=bundle, headers=ZIP)
+
+
+def files_of(bundle: bytes) -> Files:
+    with zipfile.ZipFile(io.BytesIO(bundle)) as file:
+        return {name: file.read(name) for name in file.namelist()}
+
+
+def packed(files: Files) -> bytes:
+    """A bundle of these files, with the hashes that they have now."""
+    header = json.loads(files["bundle.json"])
+    for name in header["files"]:
+        if name in files:
+            header["files"][name] = {
+                "sha256": hashlib.sha256(files[name]).hexdigest(),
+                "bytes": len(files[name]),
+            }
+    return zipped(files | {"bundle.json": json.dumps(header).encode()})
+
+
+def zipped(files: Files) -> bytes:
+    written = io.BytesIO()
+    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in files.items():
+            file.writestr(name, content)
+    return written.getvalue()
+
+
+def unharmed(changed: bytes, bundle: bytes) -> bool:
+    try:
+        return files_of(changed) == files_of(bundle)
+    except (zipfile.BadZipFile, zlib.error, NotImplementedError, RuntimeError, EOFError):
+        return False
+
+
+def results_of(service: Service, job_id: str) -> str:
+    return service.get(f"/v1/jobs/{job_id}/results").text
+
+
+@pytest.fixture(scope="module")
+def bundle(stack: Service, finished: Json) -> bytes:
+    return exported(stack, finished["id"])
+
+
+@pytest.fixture
+def elsewhere(api: Service) -> Service:
+    """Another installation: another database, no workers."""
+    return api
+
+
+class TestRoundTrip:
+    def test_another_installation_has_the_same_results_texts_and_verdicts(
+        self, stack: Service, finished: Json, bundle: bytes, elsewhere: Service
+    ) -> None:
+        answer = imported(elsewhere, bundle)
+        assert answer.status_code == 201, answer.text
+        job = answer.json()["job"]
+        assert answer.headers["location"] == f"/v1/jobs/{finished['id']}"
+        source = job.pop("imported_from")
+        assert (source["job"], source["sha256"]) == (finished["id"], hashlib.sha256(bundle).hexdigest())
+        same = ("id", "status", "spec", "metadata", "started_at", "finished_at", "scores", "simulated")
+        assert {name: job[name] for name in same} == {name: finished[name] for name in same}
+        assert results_of(elsewhere, job["id"]) == results_of(stack, job["id"])
+        for path in ("responses?limit=200", "report?format=jsonl", "report?format=csv&level=cells"):
+            address = f"/v1/jobs/{job['id']}/{path}"
+            assert elsewhere.get(address).content == stack.get(address).content
+        shown = elsewhere.get(f"/v1/jobs/{job['id']}").json()
+        for part in ("progress", "usage", "cost", "failures"):
+            assert shown[part] == finished[part], part
+
+    def test_its_bundle_is_the_one_that_it_came_in(
+        self, bundle: bytes, finished: Json, stack: Service, elsewhere: Service
+    ) -> None:
+        assert exported(stack, finished["id"]) == bundle
+        assert imported(elsewhere, bundle).status_code == 201
+        assert exported(elsewhere, finished["id"]) == bundle
+
+    def test_where_its_id_is_taken_it_gets_another_and_the_first_stays(
+        self, stack: Service, finished: Json, bundle: bytes
+    ) -> None:
+        before = results_of(stack, finished["id"])
+        other = imported(stack, bundle).json()["job"]
+        assert other["id"] != finished["id"]
+        assert other["imported_from"]["job"] == finished["id"]
+        own, old = (each.removeprefix("job_") for each in (other["id"], finished["id"]))
+        assert results_of(stack, other["id"]).replace(own, old) == before == results_of(stack, finished["id"])
+        assert stack.http.delete(f"/v1/jobs/{other['id']}").status_code == 204
+
+    def test_without_raw_replies_the_results_are_the_same(
+        self, stack: Service, finished: Json, elsewhere: Service
+    ) -> None:
+        files = files_of(exported(stack, finished["id"], raw_replies="false"))
+        assert b'"raw":"' not in files["tables/verdicts.jsonl"]
+        answer = imported(elsewhere, zipped(files))
+        assert answer.status_code == 201, answer.text
+        assert results_of(elsewhere, finished["id"]) == results_of(stack, finished["id"])
+
+    def test_a_personagym_job_brings_its_questions_along(self, stack: Service, elsewhere: Service) -> None:
+        body = gym_body()
+        job = stack.wait(stack.submit(body)["id"], "completed", "failed")
+        answer = imported(elsewhere, exported(stack, job["id"]))
+        assert answer.status_code == 201, answer.text
+        path = answer.json()["job"]["links"]["question_set"]
+        assert elsewhere.get(path).json() == stack.get(path).json()
+        assert results_of(elsewhere, job["id"]) == results_of(stack, job["id"])
+
+    def test_a_job_that_is_not_over_has_none(self, api: Service) -> None:
+        job = api.submit(api_body())
+        answer = api.get(f"/v1/jobs/{job['id']}/exports/bundle")
+        assert (answer.status_code, answer.json()["code"]) == (409, "wrong_state")
+
+    def test_it_names_no_tenant_and_no_key_or_lease(self, bundle: bytes) -> None:
+        whole = b"\n".join(files_of(bundle).values())
+        for word in (b'"tenant"', b'"lease_owner"', b'"traceparent"', b"http://127.0.0.1", b"postgresql:"):
+            assert word not in whole
+
+
+def api_body() -> Json:
+    return {
+        "personas": ["E-low"],
+        "tasks": ["essay"],
+        "models": ["simulated/sim-faithful"],
+        "judges": ["simulated/sim-judge"],
+        "instructions": [1],
+        "iterations": 1,
+    }
+
+
+def rows(change: Callable[[list[Json]], object]) -> Callable[[bytes], bytes]:
+    """Changes the objects of a file of JSON Lines."""
+
+    def changed(content: bytes) -> bytes:
+        found = [json.loads(line) for line in content.splitlines()]
+        change(found)
+        return b"".join(json.dumps(row).encode() + b"\n" for row in found)
+
+    return changed
+
+
+def document(change: Callable[[Json], object]) -> Callable[[bytes], bytes]:
+    def changed(content: bytes) -> bytes:
+        found = json.loads(content)
+        change(found)
+        return json.dumps(found).encode()
+
+    return changed
+
+
+def first_scored(found: list[Json]) -> Json:
+    return next(row for row in found if row["score"] is not None)
+
+
+def other_score(found: list[Json]) -> None:
+    row = first_scored(found)
+    row["score"] = 6 - row["score"] if row["score"] != 3 else 1
+
+
+def _set(**fields: Any) -> Callable[[list[Json]], object]:
+    return lambda found: found[0].update(fields)
+
+
+CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
+    "another score": ("verdicts", rows(other_score), "/results.json/"),
+    "a verdict less": ("verdicts", rows(lambda found: found.pop()), "/results.json/"),
+    "a verdict twice": ("verdicts", rows(lambda found: found.append(found[0])), "/tables/verdicts.jsonl"),
+    "a score beyond the scale": (
+        "verdicts",
+        rows(lambda found: first_scored(found).update(score=6)),
+        "/tables/verdicts.jsonl/",
+    ),
+    "a score without its status": (
+        "verdicts",
+        rows(lambda found: first_scored(found).update(status="refused")),
+        "/tables/verdicts.jsonl",
+    ),
+    "an unknown status": ("verdicts", rows(_set(status="grand", score=None)), "/tables/verdicts.jsonl"),
+    "a judge too many": ("verdicts", rows(_set(judge=2)), "/tables/verdicts.jsonl/1"),
+    "a sentence too many": ("verdicts", rows(_set(unit=30_000)), "/tables/verdicts.jsonl/1"),
+    "a verdict on nothing": ("verdicts", rows(_set(run=9)), "/tables/verdicts.jsonl/1"),
+    "an unknown field": (
+        "verdicts",
+        rows(lambda f: [r.update(mood=1) for r in f]),
+        "/tables/verdicts.jsonl/1",
+    ),
+    "a field of one row": ("verdicts", rows(_set(mood=1)), "/tables/verdicts.jsonl/"),
+    "a number that is too large": ("calls", rows(_set(attempt=10**9)), "/tables/calls.jsonl"),
+    "a moment that is none": ("calls", rows(_set(started_at="tomorrow-ish")), "/tables/calls.jsonl"),
+    "a zero byte": ("responses", rows(_set(thoughts="a\x00b")), "/tables/responses.jsonl"),
+    "a call of no shard": ("calls", rows(_set(shard=9_999)), "/tables/calls.jsonl"),
+    "an unknown stage": ("calls", rows(_set(stage="encore")), "/tables/calls.jsonl/1"),
+    "a call less": ("calls", rows(lambda found: found.pop()), "/results.json/manifest/"),
+    "a sentence outside its text": (
+        "responses",
+        rows(lambda f: f[0]["unit_ends"].__setitem__(-1, 10**6)),
+        "/tables/responses.jsonl/1",
+    ),
+    "a run too many": ("responses", rows(_set(run=2)), "/tables/responses.jsonl/1"),
+    "a cell too many": ("cells", rows(lambda found: found.append(found[-1])), "/tables/cells.jsonl/"),
+    "a cell less": ("cells", rows(lambda found: found.pop()), "/tables/cells.jsonl"),
+    "another persona": ("cells", rows(_set(persona="N-high")), "/tables/cells.jsonl/1"),
+    "no JSON": ("grades", lambda _: b"{'a': 1}\n", "/tables/grades.jsonl/1"),
+    "not a number": (
+        "calls",
+        lambda content: content.replace(b'"attempt":0', b'"attempt":NaN', 1).replace(
+            b'"attempt":1', b'"attempt":NaN', 1
+        ),
+        "/tables/calls.jsonl/1",
+    ),
+    "a list": ("grades", lambda _: b"[1]\n", "/tables/grades.jsonl/1"),
+    "no line end to find": ("grades", lambda _: b'{"judge": ' + b" " * 70_000_000 + b"1}", ""),
+    "another result": (
+        "results.json",
+        document(lambda found: found["cells"][0]["metrics"]["acc_atom"].update(value=0.123)),
+        "/results.json/cells/0/metrics/acc_atom/value",
+    ),
+    "a result less": (
+        "results.json",
+        document(lambda found: found["totals"].pop()),
+        "/results.json/totals",
+    ),
+    "results of another job": (
+        "results.json",
+        document(lambda found: found.update(job="job_01kxyz0abcdefghjkmnpqrstvw")),
+        "/results.json/job",
+    ),
+    "results that are none": ("results.json", lambda _: b'{"cells": 1}', "/results.json/job"),
+    "no specification": ("specification.json", lambda _: b"{}", "/specification.json/personas"),
+    "too many runs": (
+        "specification.json",
+        document(lambda found: found.update(iterations=10**9)),
+        "/specification.json",
+    ),
+    "an unknown dimension": (
+        "specification.json",
+        document(lambda found: found.update(dimensions=[])),
+        "/specification.json",
+    ),
+    "a running job": (
+        "job.json",
+        document(lambda found: found.update(status="running")),
+        "/job.json/status",
+    ),
+    "a wrong moment": (
+        "job.json",
+        document(lambda found: found.update(started_at="x")),
+        "/job.json/started_at",
+    ),
+    "a wrong request": ("job.json", document(lambda f: f["request"].update(models=1)), "/job.json/request"),
+    "a set of another content": (
+        "sets.jsonl",
+        lambda _: b'{"id": "qset_0", "name": null, "content": {"p": {"t": ["?"]}}, "made": true}\n',
+        "/sets.jsonl/1",
+    ),
+    "a set that is none": ("sets.jsonl", lambda _: b'{"id": 1}\n', "/sets.jsonl/1/"),
+    "a later version": (
+        "bundle.json",
+        document(lambda found: found.update(version=2)),
+        "/bundle.json/version",
+    ),
+    "another format": ("bundle.json", document(lambda f: f.update(format="x")), "/bundle.json/format"),
+    "not simulated": (
+        "bundle.json",
+        document(lambda found: found.update(simulated=False)),
+        "/bundle.json/simulated",
+    ),
+    "a strange id": ("bundle.json", document(lambda found: found.update(job="j\x00b")), "/bundle.json/job"),
+}
+
+
+def path_of(name: str) -> str:
+    return name if "." in name else f"tables/{name}.jsonl"
+
+
+class TestRefused:
+    @pytest.mark.parametrize("what", CHANGES)
+    def test_what_was_changed_is_told_and_nothing_is_written(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None, what: str
+    ) -> None:
+        name, change, pointer = CHANGES[what]
+        files = files_of(bundle)
+        files[path_of(name)] = change(files[path_of(name)])
+        answer = imported(elsewhere, packed(files))
+        assert answer.status_code == 422, (what, answer.text)
+        assert pointers(answer)[0].startswith(pointer), answer.text
+
+    def test_a_wrong_hash_is_told(self, bundle: bytes, elsewhere: Service, nothing_created: None) -> None:
+        files = files_of(bundle)
+        files["results.json"] += b" "
+        answer = imported(elsewhere, zipped(files))
+        assert answer.status_code == 422
+        assert "SHA-256" in answer.json()["errors"][0]["message"]
+
+    @pytest.mark.parametrize("name", ["../../etc/passwd", "/tmp/x", "tables/../x", "tables/secrets.jsonl"])
+    def test_a_file_of_another_name_is_refused(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None, name: str
+    ) -> None:
+        answer = imported(elsewhere, zipped(files_of(bundle) | {name: b"x"}))
+        assert answer.status_code == 422
+        assert name in answer.json()["errors"][0]["message"]
+
+    @pytest.mark.parametrize("name", ["bundle.json", "tables/verdicts.jsonl", "job.json", "results.json"])
+    def test_a_missing_file_is_named(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None, name: str
+    ) -> None:
+        files = files_of(bundle)
+        del files[name]
+        assert pointers(imported(elsewhere, zipped(files))) == [f"/{name}"]
+
+    @pytest.mark.filterwarnings("ignore:Duplicate name:UserWarning")
+    def test_a_file_that_is_in_it_twice_is_refused(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None
+    ) -> None:
+        written = io.BytesIO(bundle)
+        with zipfile.ZipFile(written, "a") as file:
+            file.writestr("job.json", b"{}")
+        assert imported(elsewhere, written.getvalue()).status_code == 422
+
+    def test_a_bomb_is_refused_before_it_is_unpacked(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None
+    ) -> None:
+        files = files_of(bundle) | {"tables/calls.jsonl": b" " * 300_000_000}
+        answer = imported(elsewhere, packed(files))
+        assert answer.status_code == 422
+        assert "times those of the bundle" in answer.json()["errors"][0]["message"]
+
+    @pytest.mark.parametrize("cut", [0.0, 0.00001, 0.01, 0.5, 0.999])
+    def test_a_part_of_one_is_none(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None, cut: float
+    ) -> None:
+        length = int(cut * len(bundle))
+        assert imported(elsewhere, bundle[:length]).status_code == 422
+
+    def test_a_flipped_byte_is_found_wherever_it_matters(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None
+    ) -> None:
+        for place in range(50, len(bundle) - 50, len(bundle) // 12):
+            changed = bytearray(bundle)
+            changed[place] ^= 0x55
+            if unharmed(bytes(changed), bundle):  # a byte of the zip form that nobody reads
+                continue
+            answer = imported(elsewhere, bytes(changed))
+            assert answer.status_code == 422, (place, answer.text)
+
+    def test_another_type_of_body_is_refused(self, bundle: bytes, elsewhere: Service) -> None:
+        answer = elsewhere.post("/v1/bundles", content=bundle, headers={"Content-Type": "text/plain"})
+        assert answer.status_code == 415
+
+
+class TestTenants:
+    def test_no_id_of_another_tenants_job_is_taken(self, api: Service, bundle: bytes, finished: Json) -> None:
+        """A job of that id is somebody else's: it stays, and the import gets an id of its own."""
+        with psycopg.connect(libpq_url(api.database_url), autocommit=True) as connection:
+            connection.execute(
+                "INSERT INTO jobs (id, tenant, status, request, spec, simulated, metadata,"
+                " planned_responses, expected_verdicts)"
+                " VALUES (%s, 'somebody-else', 'completed', '{}', '{}', false, '{}', 0, 0)",
+                [finished["id"]],
+            )
+            answer = imported(api, bundle)
+            assert answer.status_code == 201, answer.text
+            assert answer.json()["job"]["id"] != finished["id"]
+            rows = connection.execute("SELECT tenant FROM jobs WHERE id = %s", [finished["id"]]).fetchall()
+        assert rows == [("somebody-else",)]
