@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from app.domain.jobs.import_preview import (
@@ -16,13 +16,17 @@ from app.domain.jobs.import_preview import (
     RefusedRecord,
     SampleRecord,
 )
+from app.domain.jobs.imports import MAX_QUESTIONS
 from app.importers.records import Asked, Character, Options, Record, Refused, Said, fault_of
 
 DEFAULT_TASK = "social_media_post"
 """Where neither the file nor the user names one: of the atomic tasks the only one that asks nothing, so texts of all kinds fit."""
-TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, LINE_CHARACTERS = 200_000, 20_000, 20_000, 300
+QUESTION_TASK = "persona_consistency"
+"""Of questions without answers: the one of PersonaGym's tasks that fits any question."""
+TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, MOST_IN_NAME = 200_000, 20_000, 20_000, 100
 MOST_TEXTS, MOST_IN_JOB, MOST_IN_SET, MOST_MODELS = 200_000, 1_000, 10_000, 50
 SHOWN_CHARACTERS = 500
+NO_TRAITS: Mapping[str, str] = {}
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _WORD = re.compile(r"[a-z0-9]+")
 
@@ -32,12 +36,11 @@ class Collector:
 
     Args:
         options: What the user says beside the file.
-        gym_tasks: Ids of the tasks whose texts answer questions of their own.
     """
 
-    def __init__(self, options: Options, gym_tasks: Collection[str]) -> None:
+    def __init__(self, options: Options) -> None:
         self._options = options
-        self._gym_tasks = gym_tasks
+        self._gym_tasks = options.gym_tasks.keys()
         self._found = 0
         self._refused: list[RefusedRecord] = []
         self._reasons: Counter[str] = Counter()
@@ -77,11 +80,12 @@ class Collector:
         task = chosen.task or said.task or DEFAULT_TASK
         if fault is None and task in self._gym_tasks:
             fault = _fault_of_question(said.prompt)
-        model = " ".join((chosen.model or said.model or "imported").split())[:LINE_CHARACTERS]
+        model = " ".join((chosen.model or said.model or "imported").split())[:MOST_IN_NAME]
         if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
             fault = f"a job compares at most {MOST_MODELS} models"
-        if fault is None:
-            fault = fault_of(model, LINE_CHARACTERS)
+        named = {"model": model, "task": task, "item": said.item or "-"}
+        faults = (f"{what}: {each}" for what, text in named.items() if (each := fault_of(text, MOST_IN_NAME)))
+        fault = fault or next(faults, None)
         if fault is not None:
             return fault
         persona, fault = self._persona_of(said)
@@ -90,8 +94,8 @@ class Collector:
         response: dict[str, Any] = {"persona": persona, "task": task, "model": model, "text": said.text}
         if task in self._gym_tasks:
             response["question"] = said.prompt
-        own = {"item": said.item, "run": said.run, "instruction": said.instruction}
-        if chosen.task is None and said.task is not None:
+        elif chosen.task is None and said.task is not None:
+            own = {"item": said.item, "run": said.run, "instruction": said.instruction}
             response |= {name: value for name, value in own.items() if value is not None}
         self._responses.append(response)
         self._count(said, model, persona, task)
@@ -105,7 +109,7 @@ class Collector:
         if said.prompt is not None:
             self._prompts.add(said.prompt)
         for name, score in said.scores.items():
-            self._scores.setdefault(_visible(name[:LINE_CHARACTERS]), []).append(score)
+            self._scores.setdefault(_visible(name[:MOST_IN_NAME]), []).append(score)
         if len(self._samples) < SAMPLES:
             self._samples.append(
                 SampleRecord(
@@ -115,24 +119,24 @@ class Collector:
                     task=task,
                     prompt=_shown(said.prompt),
                     text=_shown(said.text),
-                    scores={_visible(name[:LINE_CHARACTERS]): each for name, each in said.scores.items()},
+                    scores={_visible(name[:MOST_IN_NAME]): each for name, each in said.scores.items()},
                 )
             )
 
     def _persona_of(self, said: Said) -> tuple[str | None, str | None]:
         """The id of a text's persona, and why there is none."""
         given = self._options.persona
-        if given is None and said.persona_id is not None and _ID.fullmatch(said.persona_id):
-            given = said.persona_id
         if given is not None and _ID.fullmatch(given):
             self._personas.setdefault(given, {})  # a persona of the service, named as jobs name it
             return given, None
         described = given or said.persona
         if described is None:
             return None, "has no persona (no system message or column); choose one for all texts"
-        return self._kept(described, None, MOST_IN_JOB)
+        return self._kept(described, None, MOST_IN_JOB, said.traits)
 
-    def _kept(self, description: str, name: str | None, most: int) -> tuple[str | None, str | None]:
+    def _kept(
+        self, description: str, name: str | None, most: int, own_traits: Mapping[str, str] = NO_TRAITS
+    ) -> tuple[str | None, str | None]:
         description = description.strip()
         fault = fault_of(description, PERSONA_CHARACTERS)
         if fault is not None:
@@ -140,15 +144,17 @@ class Collector:
         id_ = _id_of(description, name)
         if id_ not in self._personas and len(self._personas) >= most:
             return None, f"more than {most:,} personas"
-        traits = {"traits": dict(self._options.traits)} if self._options.traits else {}
-        self._personas[id_] = {"id": id_, "description": description, **traits}
+        traits = self._options.traits or own_traits
+        self._personas[id_] = {"id": id_, "description": description} | (
+            {"traits": dict(traits)} if traits else {}
+        )
         return id_, None
 
     def _take_character(self, character: Character) -> str | None:
         persona, fault = self._kept(character.description, character.name, MOST_IN_SET)
         if persona is None:
             return fault
-        self._unused.update(_visible(each[:LINE_CHARACTERS]) for each in character.unused)
+        self._unused.update(_visible(each[:MOST_IN_NAME]) for each in character.unused)
         if len(self._samples) < SAMPLES:
             sample = SampleRecord(
                 place=character.place,
@@ -164,11 +170,9 @@ class Collector:
 
     def _take_question(self, asked: Asked) -> str | None:
         fault = fault_of(asked.question, QUESTION_CHARACTERS)
-        task = self._options.task or asked.task
+        task = self._options.task or asked.task or QUESTION_TASK
         who = self._options.persona or asked.persona
-        if fault is None and task is None:
-            fault = "is a question without a task; choose one of PersonaGym's for all"
-        if fault is not None or task is None or who is None:
+        if fault is not None or who is None:
             return fault or "is a question without a persona; choose one for all"
         if task not in self._gym_tasks:
             return "its task is none of PersonaGym's"
@@ -176,7 +180,10 @@ class Collector:
         if persona is None:
             return fault
         description = self._personas[persona]["description"]
-        self._questions.setdefault(description, {}).setdefault(task, []).append(asked.question)
+        of_task = self._questions.setdefault(description, {}).setdefault(task, [])
+        if len(of_task) >= MAX_QUESTIONS:
+            return f"more than {MAX_QUESTIONS:,} questions of a persona and task"
+        of_task.append(asked.question)
         self._prompts.add(asked.question)
         if len(self._samples) < SAMPLES:
             self._samples.append(
@@ -242,6 +249,8 @@ class Collector:
             notes.append(f"No task is named: texts are taken as {DEFAULT_TASK}. Choose another with task.")
         if atomic and any(persona and "traits" not in persona for persona in self._personas.values()):
             notes.append(f"{', '.join(atomic)} measures traits: give them with trait, such as E=high.")
+        if self._responses and len(atomic) < len(self._tasks):
+            notes.append("PersonaGym's tasks need a reasoner, which writes their exemplars.")
         if self._prompts and atomic and len(self._prompts) > 1:
             notes.append(
                 f"The {len(self._prompts):,} different prompts are not shown to judges; with one of PersonaGym's"
@@ -251,20 +260,18 @@ class Collector:
             notes.append("Some texts name no model; they are called `imported` unless you choose a model.")
         if self._scores:
             notes.append("Scores are shown, not imported: they are not on a trait's scale.")
+        if self._questions and self._options.task is None:
+            notes.append(f"Questions that name no task count as {QUESTION_TASK}.")
         if self._unused:
             notes.append(f"Not taken from cards: {', '.join(sorted(self._unused)[:30])}.")
         return notes
 
 
 def collect(
-    records: Iterable[Record],
-    kind: str,
-    mapping: Mapping[str, str],
-    options: Options,
-    gym_tasks: Collection[str],
+    records: Iterable[Record], kind: str, mapping: Mapping[str, str], options: Options
 ) -> ImportPreview:
     """What a file's records become; see :class:`Collector`."""
-    collector = Collector(options, gym_tasks)
+    collector = Collector(options)
     for record in records:
         collector.add(record)
     return collector.preview(kind, mapping)

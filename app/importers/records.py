@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from app.domain.contract import check_storable
+from app.domain.personagym.task import GymTask
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +23,7 @@ class Said:
         item: The item's id, likewise.
         run: The repetition, likewise.
         instruction: The instruction's number, likewise.
-        persona_id: The persona's id, likewise.
+        traits: Level by dimension of the persona, likewise.
         scores: What the tool's own scorers gave it, by their names.
     """
 
@@ -35,7 +36,7 @@ class Said:
     item: str | None = None
     run: int | None = None
     instruction: int | None = None
-    persona_id: str | None = None
+    traits: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -113,6 +114,7 @@ class Options:
         task: The task of all texts.
         model: The model of all texts.
         columns: Which column of a table holds what, by our names.
+        gym_tasks: PersonaGym's tasks of the service by id: their texts answer questions of their own.
     """
 
     persona: str | None = None
@@ -120,6 +122,7 @@ class Options:
     task: str | None = None
     model: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
+    gym_tasks: Mapping[str, GymTask] = field(default_factory=dict)
 
 
 def member(value: Any, name: str, kind: type | tuple[type, ...]) -> Any:

@@ -1,12 +1,22 @@
 """The kinds of files that can be imported, how each is recognised, and what of it becomes what."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from app.domain.jobs.import_preview import ImportPreview
-from app.importers import character_cards, chats, tables
+from app.importers import (
+    character_cards,
+    chats,
+    inspect_log,
+    lm_eval,
+    openai_evals,
+    own_files,
+    promptfoo,
+    tables,
+    traces,
+)
 from app.importers.bodies import collect
 from app.importers.content import Document, Form, read_document, wrong_file
 from app.importers.records import Options, Record, Refused, WrongRecordError
@@ -83,24 +93,82 @@ def _read_cards(document: Document, _: Options) -> Iterator[Record]:
     return each_record(records, character_cards.read_card)
 
 
+def _is_inspect(document: Document, _: Options) -> bool:
+    return inspect_log.is_archive(document) or inspect_log.is_log(document.first())
+
+
+def _read_inspect(document: Document, _: Options) -> Iterator[Record]:
+    if inspect_log.is_archive(document):
+        return inspect_log.read_archive(document)
+    return each_record(document.records(), inspect_log.read_log)
+
+
+def _is_samples(document: Document, _: Options) -> bool:
+    return document.form in {Form.JSON, Form.LINES} and lm_eval.is_samples(document.first())
+
+
+def _read_samples(document: Document, _: Options) -> Iterator[Record]:
+    return lm_eval.read_samples(document.records())
+
+
+def _read_promptfoo(read: ReadRecord) -> Read:
+    return lambda document, _: each_record(document.records(), read)
+
+
+def _is_export(document: Document, _: Options) -> bool:
+    return own_files.is_export(document.first() or dict.fromkeys(tables.parquet_columns(document)))
+
+
+def _read_export(document: Document, _: Options) -> Iterator[Record]:
+    parquet = document.form is Form.PARQUET
+    return own_files.read_export(tables.read_parquet(document) if parquet else document.records())
+
+
 _CHAT = {
     "persona": "system messages",
     "prompt": "the user's message before",
     "text": "the assistant's messages",
 }
+_CALL = {"persona": "system messages", "prompt": "the user's last message", "text": "the model's output"}
+_VARIABLES = {
+    "persona": "system messages, or a variable such as persona",
+    "prompt": "the user's last message, or a variable such as question",
+}
 KINDS = (
+    Kind("inspect", _is_inspect, _read_inspect, _CALL),
+    Kind("openai_evals", *_of_json(openai_evals.is_evals, openai_evals.read_evals), mapping=_CALL),
+    Kind(
+        "promptfoo",
+        lambda document, _: promptfoo.is_output(document),
+        _read_promptfoo(promptfoo.read_output),
+        _VARIABLES | {"text": "response.output", "model": "provider"},
+    ),
+    Kind(
+        "promptfoo_configuration",
+        lambda document, _: promptfoo.is_configuration(document),
+        _read_promptfoo(promptfoo.read_configuration),
+        _VARIABLES,
+    ),
+    Kind("lm_eval", _is_samples, _read_samples, {"prompt": "arguments", "text": "resps"}),
+    Kind("otlp", *_of_json(traces.is_otlp, traces.read_otlp), mapping=_CALL),
+    Kind("langfuse", *_of_json(traces.is_langfuse, traces.read_langfuse), mapping=_CALL),
     Kind("character_card", _is_card, _read_cards, {"persona": "description and personality"}),
     Kind("openai_messages", *_of_json(chats.is_openai_chat, chats.read_openai_chat), mapping=_CHAT),
     Kind("sharegpt", *_of_json(chats.is_sharegpt, chats.read_sharegpt), mapping=_CHAT),
+    Kind(
+        "personagym",
+        lambda document, options: own_files.is_personagym(document, options.gym_tasks),
+        lambda document, options: own_files.read_personagym(document, options.gym_tasks),
+        {"persona": "the file's name", "task": "its keys"},
+    ),
+    Kind("assay", _is_export, _read_export, {"persona": "persona_description", "text": "text"}),
     Kind("table", _is_table, _read_table, {what: " or ".join(names) for what, names in tables.USUAL.items()}),
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)
 
 
-def read_import(
-    data: bytes, name: str, kind: str | None, options: Options, gym_tasks: Collection[str]
-) -> ImportPreview:
+def read_import(data: bytes, name: str, kind: str | None, options: Options) -> ImportPreview:
     """Reads a file.
 
     Args:
@@ -108,7 +176,6 @@ def read_import(
         name: Its name; may be empty.
         kind: Its kind, if the user names it.
         options: What the user says beside the file.
-        gym_tasks: Ids of PersonaGym's tasks.
 
     Raises:
         InvalidJobError: If it can't be read, with the place.
@@ -119,4 +186,4 @@ def read_import(
     )
     if found is None:
         raise wrong_file(f"no kind of file that is known ({', '.join(NAMES)}); name columns, or the kind")
-    return collect(found.read(document, options), found.name, found.mapping, options, gym_tasks)
+    return collect(found.read(document, options), found.name, found.mapping, options)

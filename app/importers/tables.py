@@ -11,7 +11,7 @@ from app.importers.content import Document, Form, wrong_file
 from app.importers.records import Character, Options, Record, Said, WrongRecordError, text_or_none
 
 USUAL = {
-    "text": ("response", "text", "completion", "output", "answer", "generation", "generated_text", "reply"),
+    "text": ("response", "text", "completion", "output", "generation", "generated_text", "reply"),
     "persona": ("persona", "character", "system_prompt", "system", "role"),
     "prompt": ("prompt", "question", "instruction", "input", "query"),
     "model": ("model", "model_name", "generator", "model_id"),

@@ -43,6 +43,7 @@ Body = dict[str, Any]
     help="A table's column: text, persona, prompt or model. Repeatable.",
 )
 @click.option("--judge", multiple=True, metavar="CONNECTION/MODEL", help="A judge of the job. Repeatable.")
+@click.option("--reasoner", metavar="CONNECTION/MODEL", help="Reasoner of the job, for PersonaGym's tasks.")
 @click.option("--name", help="Name of the job or sets.")
 @click.option(
     "--output",
@@ -58,6 +59,7 @@ Body = dict[str, Any]
 def import_(
     files: tuple[Path, ...],
     judge: tuple[str, ...],
+    reasoner: str | None,
     name: str | None,
     output: Path | None,
     url: str,
@@ -75,7 +77,8 @@ def import_(
             client.read_import(file.read_bytes(), **({"name": file.name} | options)) for file in files
         ]
         _show(files, previews, as_json=as_json)
-        bodies = _bodies(previews, list(judge), name)
+        asked = ({"judges": list(judge)} if judge else {}) | ({"reasoner": reasoner} if reasoner else {})
+        bodies = _bodies(previews, asked, name)
         if not bodies:
             raise CommandError("nothing in the files can be imported")
         if output is not None:
@@ -86,7 +89,7 @@ def import_(
             _send(client, bodies)
 
 
-def _bodies(previews: Sequence[ImportPreview], judges: list[str], name: str | None) -> dict[str, Body]:
+def _bodies(previews: Sequence[ImportPreview], asked: Body, name: str | None) -> dict[str, Body]:
     """What the files have together: a job, a persona set, a question set."""
     jobs = [preview["job"] for preview in previews if preview["job"]]
     found: dict[str, Body] = {}
@@ -96,7 +99,7 @@ def _bodies(previews: Sequence[ImportPreview], judges: list[str], name: str | No
             "tasks": _distinct(each for job in jobs for each in job["tasks"]),
             "responses": [each for job in jobs for each in job["responses"]],
         }
-        found["job"] |= {"judges": judges} if judges else {}
+        found["job"] |= asked
     personas = _distinct(
         each for preview in previews if preview["persona_set"] for each in preview["persona_set"]["personas"]
     )
@@ -105,8 +108,8 @@ def _bodies(previews: Sequence[ImportPreview], judges: list[str], name: str | No
     questions: dict[str, dict[str, list[str]]] = {}
     for preview in previews:
         for persona, tasks in (preview["question_set"] or {"questions": {}})["questions"].items():
-            for task, asked in tasks.items():
-                questions.setdefault(persona, {}).setdefault(task, []).extend(asked)
+            for task, each in tasks.items():
+                questions.setdefault(persona, {}).setdefault(task, []).extend(each)
     if questions:
         found["question_set"] = {"questions": questions}
     return {kind: body | ({"name": name} if name else {}) for kind, body in found.items()}

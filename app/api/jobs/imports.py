@@ -68,12 +68,12 @@ async def create(
     """
     if kind is not None and kind not in NAMES:
         raise wrong_field("/query/kind", f"unknown kind; known: {', '.join(NAMES)}")
-    options = Options(persona, _pairs("trait", trait), task, model, _pairs("column", column))
+    gym_tasks = services.submission.catalog.gym.tasks
+    options = Options(persona, _pairs("trait", trait), task, model, _pairs("column", column), gym_tasks)
     for unknown in options.columns.keys() - USUAL.keys():
         raise wrong_field("/query/column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
     data = await request.body()
-    gym_tasks = frozenset(services.submission.catalog.gym.tasks)
-    found = await on_a_thread(tenant, partial(read_import, data, name or "", kind, options, gym_tasks))
+    found = await on_a_thread(tenant, partial(read_import, data, name or "", kind, options))
     content = await asyncio.to_thread(found.model_dump_json)
     return Response(content, media_type="application/json")
 

@@ -4,6 +4,7 @@ import base64
 import io
 import json
 import struct
+import zipfile
 import zlib
 from typing import Any
 
@@ -73,7 +74,215 @@ def parquet(rows: list[dict[str, Any]]) -> bytes:
     return file.getvalue()
 
 
+def archive(files: dict[str, Any]) -> bytes:
+    """A zip archive of JSON files."""
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as opened:
+        for name, value in files.items():
+            opened.writestr(name, json.dumps(value))
+    return made.getvalue()
+
+
+def zstandard_archive(files: dict[str, bytes]) -> bytes:
+    """The same packed by Zstandard, as Inspect's archives are; Python writes such ones from 3.14 on."""
+    locals_, entries = b"", b""
+    for name, content in files.items():
+        packed = pa.Codec("zstd").compress(content, asbytes=True)
+        common = struct.pack("<HHHHHIII", 20, 0, 93, 0, 0, zlib.crc32(content), len(packed), len(content))
+        head = struct.pack("<HH", len(name), 0)
+        entries += b"PK\x01\x02" + struct.pack("<H", 20) + common + head
+        entries += struct.pack("<HHHII", 0, 0, 0, 0, len(locals_)) + name.encode()
+        locals_ += b"PK\x03\x04" + common + head + name.encode() + packed
+    end = struct.pack("<HHHHIIH", 0, 0, len(files), len(files), len(entries), len(locals_), 0)
+    return locals_ + entries + b"PK\x05\x06" + end
+
+
+SAMPLE = {
+    "id": 1,
+    "epoch": 1,
+    "input": ASKED,
+    "messages": CHAT[:3],
+    "output": {
+        "model": "openai/gpt-5.6",
+        "choices": [{"message": CHAT[2], "stop_reason": "stop"}],
+        "completion": SAID,
+    },
+    "scores": {"includes": {"value": "C"}, "length": {"value": 7}},
+}
+LOG = {
+    "version": 2,
+    "status": "success",
+    "eval": {"task": "t", "model": "openai/gpt-5.6"},
+    "samples": [SAMPLE, SAMPLE],
+}
+INSPECT_FILES = {
+    "_journal/start.json": {"eval": LOG["eval"]},
+    "samples/1_epoch_1.json": SAMPLE,
+    "samples/1_epoch_2.json": SAMPLE,
+    "header.json": {"eval": LOG["eval"]},
+}
+EVALS_ITEM = {
+    "object": "eval.run.output_item",
+    "id": "outputitem_1",
+    "datasource_item": {"question": ASKED, "answer": "What was expected."},
+    "results": [{"name": "grader", "score": 0.5, "passed": True}],
+    "sample": {
+        "model": "gpt-5.6",
+        "input": CHAT[:2],
+        "output": [{"role": "assistant", "content": SAID}],
+        "error": None,
+    },
+    "status": "pass",
+}
+PROMPTFOO_ROW = {
+    "promptIdx": 0,
+    "testIdx": 0,
+    "provider": {"id": "openai:gpt-5.6", "label": "bot"},
+    "prompt": {"raw": json.dumps(CHAT[:2]), "label": "chat"},
+    "response": {"output": SAID},
+    "score": 1,
+    "namedScores": {"tone": 0.25},
+    "vars": {"question": ASKED},
+}
+PROMPTFOO_CONFIGURATION = """
+prompts:
+  - 'As {{persona}}: {{ question }}'
+providers: [openai:gpt-5.6]
+defaultTest: {vars: {persona: a shy person}}
+tests:
+  - vars: {question: 'How was it?'}
+  - vars: {question: 'And then?', persona: a clown}
+"""
+LM_EVAL_SAMPLE = {
+    "doc_id": 0,
+    "doc": {"question": ASKED},
+    "target": "loud",
+    "arguments": {"gen_args_0": {"arg_0": json.dumps(CHAT[:2]), "arg_1": {"until": ["."]}}},
+    "resps": [[SAID, "I danced."]],
+    "filtered_resps": [SAID],
+    "filter": "none",
+    "metrics": ["exact_match"],
+    "exact_match": 0.0,
+}
+
+
+def spans(*attributes: dict[str, str]) -> dict[str, Any]:
+    """A request of spans with these attributes."""
+    listed = [
+        {
+            "name": "chat",
+            "attributes": [{"key": key, "value": {"stringValue": text}} for key, text in each.items()],
+        }
+        for each in attributes
+    ]
+    return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": listed}]}]}
+
+
+BY_CONVENTIONS = {
+    "gen_ai.request.model": "gpt-5.6",
+    "gen_ai.system_instructions": json.dumps([{"type": "text", "content": SYSTEM}]),
+    "gen_ai.input.messages": json.dumps([{"role": "user", "parts": [{"type": "text", "content": ASKED}]}]),
+    "gen_ai.output.messages": json.dumps(
+        [{"role": "assistant", "parts": [{"type": "text", "content": SAID}]}]
+    ),
+}
+INDEXED = {
+    "gen_ai.response.model": "gpt-5.6",
+    "gen_ai.prompt.0.role": "system",
+    "gen_ai.prompt.0.content": SYSTEM,
+    "gen_ai.prompt.1.role": "user",
+    "gen_ai.prompt.1.content": ASKED,
+    "gen_ai.completion.0.role": "assistant",
+    "gen_ai.completion.0.content": SAID,
+}
+OF_LANGFUSE = {
+    "langfuse.observation.type": "generation",
+    "langfuse.observation.model.name": "gpt-5.6",
+    "langfuse.observation.input": json.dumps(CHAT[:2]),
+    "langfuse.observation.output": json.dumps(CHAT[2]),
+}
+OBSERVATION = {
+    "id": "o-1",
+    "traceId": "t-1",
+    "type": "GENERATION",
+    "model": "gpt-5.6",
+    "input": CHAT[:2],
+    "output": {"role": "assistant", "content": SAID},
+}
+TRACE = {
+    "id": "t-1",
+    "input": None,
+    "output": None,
+    "observations": [OBSERVATION],
+    "scores": [{"name": "tone", "value": 0.5}],
+}
+EXPORTED = [
+    {
+        "model": "bot",
+        "persona": "duo",
+        "task": "social_media_post",
+        "dimension": dimension,
+        "level": level,
+        "item": "post",
+        "item_text": None,
+        "run": 0,
+        "instruction": 2,
+        "response_id": "res_1",
+        "response_status": "answered",
+        "persona_description": "a warm but anxious neighbour",
+        "text": SAID,
+    }
+    for dimension, level in (("A", "high"), ("N", "low"))
+]
+
 FILES: dict[str, dict[str, bytes]] = {
+    "inspect": {
+        "log.json": json.dumps(LOG).encode(),
+        "log.eval": archive(INSPECT_FILES),
+        "packed.eval": zstandard_archive(
+            {name: json.dumps(each).encode() for name, each in INSPECT_FILES.items()}
+        ),
+    },
+    "openai_evals": {
+        "items.jsonl": json_lines(EVALS_ITEM, EVALS_ITEM),
+        "items.json": json.dumps({"object": "list", "data": [EVALS_ITEM]}).encode(),
+        "source.jsonl": json_lines(
+            *[{"item": {"question": n, "persona": "a clown"}} for n in (ASKED, "And?")]
+        ),
+    },
+    "promptfoo": {
+        "out.json": json.dumps(
+            {"evalId": "e", "results": {"version": 3, "results": [PROMPTFOO_ROW]}}
+        ).encode(),
+        "out.jsonl": json_lines(PROMPTFOO_ROW, PROMPTFOO_ROW),
+    },
+    "promptfoo_configuration": {"promptfooconfig.yaml": PROMPTFOO_CONFIGURATION.encode()},
+    "lm_eval": {"samples_t.jsonl": json_lines(LM_EVAL_SAMPLE, LM_EVAL_SAMPLE | {"doc_id": 1})},
+    "otlp": {
+        "traces.json": json.dumps(spans(BY_CONVENTIONS, INDEXED, OF_LANGFUSE)).encode(),
+        "traces.jsonl": json_lines(spans(BY_CONVENTIONS), spans(INDEXED)),
+    },
+    "langfuse": {
+        "observations.jsonl": json_lines(OBSERVATION, OBSERVATION),
+        "trace.json": json.dumps(TRACE).encode(),
+    },
+    "personagym": {
+        "a cowboy_qa.json": json.dumps(
+            {"Expected Action": [[ASKED, SAID]], "Toxicity": [["Why?", "No."]]}
+        ).encode(),
+        "a cowboy.json": json.dumps({"Expected Action": [ASKED], "Linguistic Habits": ["Why?"]}).encode(),
+    },
+    "assay": {
+        "responses.jsonl": json_lines(*EXPORTED),
+        "responses.parquet": parquet(EXPORTED),
+        "responses.csv": (
+            ",".join(EXPORTED[0])
+            + "\r\n"
+            + "\r\n".join(
+                ",".join("" if each is None else str(each) for each in row.values()) for row in EXPORTED
+            )
+        ).encode(),
+    },
     "openai_messages": {
         "chat.jsonl": json_lines({"messages": CHAT}, {"messages": CHAT[:3]}),
         "chat.json": json.dumps([{"messages": CHAT, "model": "bot"}]).encode(),

@@ -30,7 +30,7 @@ V3: dict[str, Any] = {
 
 
 def read(data: bytes) -> ImportPreview:
-    return read_import(data, "", None, Options(traits={"A": "low"}), ())
+    return read_import(data, "", None, Options(traits={"A": "low"}))
 
 
 def described(data: bytes) -> list[str]:

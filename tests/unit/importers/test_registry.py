@@ -13,15 +13,16 @@ from app.domain.jobs.request import JobIn
 from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
 from app.importers.records import Options
 from app.importers.registry import KINDS, read_import
+from app.instruments.personagym_loader import load_personagym
 from tests.unit.importers.broken import broken
 from tests.unit.importers.samples import FILES
 
-GYM = frozenset({"persona_consistency", "expected_action"})
+GYM = load_personagym().tasks
 EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
 
 
 def imported(data: bytes, name: str = "", kind: str | None = None, **options: Any) -> ImportPreview:
-    return read_import(data, name, kind, Options(**options), GYM)
+    return read_import(data, name, kind, Options(**options, gym_tasks=GYM))
 
 
 def check_whole(preview: ImportPreview) -> None:
@@ -83,8 +84,10 @@ class TestOptions:
     ROWS = FILES["table"]["rows.jsonl"]
 
     def test_the_job_has_the_persona_traits_task_and_model_that_were_chosen(self) -> None:
-        chosen = Options(persona="a kind critic", traits={"A": "high"}, task="essay", model="our bot")
-        preview = read_import(self.ROWS, "", None, chosen, GYM)
+        chosen = Options(
+            persona="a kind critic", traits={"A": "high"}, task="essay", model="our bot", gym_tasks=GYM
+        )
+        preview = read_import(self.ROWS, "", None, chosen)
         assert preview.job is not None
         (persona,) = preview.job["personas"]
         assert persona["description"] == "a kind critic"

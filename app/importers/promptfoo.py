@@ -1,0 +1,143 @@
+"""promptfoo: outputs of `promptfoo eval` (JSON, JSON Lines, YAML), and configurations, whose tests are questions."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from app.importers.content import Document, Form, parse_json
+from app.importers.messages import last_question, persona_of, read_messages
+from app.importers.records import (
+    Asked,
+    Record,
+    Refused,
+    Said,
+    WrongRecordError,
+    number_or_none,
+    optional,
+    text_or_none,
+)
+from app.importers.tables import columns_of
+
+_VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
+ELSEWHERE = "file://"
+
+
+def is_output(document: Document) -> bool:
+    """Whether a file is what an evaluation wrote."""
+    first = document.first()
+    return (
+        isinstance(optional(first, "results", "results"), list)
+        or {"promptIdx", "testIdx", "provider"} <= first.keys()
+    )
+
+
+def is_configuration(document: Document) -> bool:
+    """Whether a file is a configuration."""
+    known = document.form in {Form.JSON, Form.YAML}
+    return known and isinstance(document.value, dict) and {"prompts", "tests"} <= document.value.keys()
+
+
+def read_output(place: str, record: dict[str, Any]) -> Iterator[Record]:
+    """The text of a row, or of each row of a whole output."""
+    rows = optional(record, "results", "results")
+    if not isinstance(rows, list):
+        yield _read_row(place, record)
+        return
+    for n, row in enumerate(rows):
+        at = f"{place}/results/results/{n}"
+        try:
+            yield _read_row(at, row)
+        except WrongRecordError as error:
+            yield Refused(f"{at}{error.field}", error.reason)
+    if not rows:
+        raise WrongRecordError("/results/results", "has no results")
+
+
+def _read_row(place: str, row: Any) -> Record:
+    output = optional(row, "response", "output")
+    if output is None:
+        raise WrongRecordError("/response", "the call failed" if optional(row, "error") else "has no output")
+    if not isinstance(output, str):
+        raise WrongRecordError("/response/output", "must be a text")
+    provider = row.get("provider")
+    model = (
+        text_or_none(provider)
+        or text_or_none(optional(provider, "label"))
+        or text_or_none(optional(provider, "id"))
+    )
+    persona, prompt = _persona_and_question(
+        text_or_none(optional(row, "prompt", "raw")), optional(row, "vars")
+    )
+    named = optional(row, "namedScores")
+    scores = {"score": number_or_none(row.get("score"))}
+    scores |= {name: number_or_none(each) for name, each in named.items()} if isinstance(named, dict) else {}
+    found = {name: score for name, score in scores.items() if score is not None}
+    return Said(place, output, persona, prompt, model, scores=found)
+
+
+def _persona_and_question(prompt: str | None, variables: Any) -> tuple[str | None, str | None]:
+    """By the prompt's messages, if it is a chat; else by the variables' names, and the whole prompt."""
+    named = variables if isinstance(variables, dict) else {}
+    columns = columns_of({str(name): each for name, each in named.items()}, {})
+    persona, question = (text_or_none(named.get(columns.get(what, ""))) for what in ("persona", "prompt"))
+    if prompt is not None and prompt.lstrip().startswith("["):
+        try:
+            messages = read_messages(parse_json(prompt), "")
+        except (ValueError, WrongRecordError):
+            messages = []
+        return persona_of(messages) or persona, last_question(messages) or question or prompt
+    return persona, question or prompt
+
+
+def read_configuration(place: str, found: dict[str, Any]) -> Iterator[Record]:
+    """A question for each test and prompt."""
+    prompts, tests = (_listed(found, name) for name in ("prompts", "tests"))
+    defaults = optional(found, "defaultTest", "vars")
+    for n, test in enumerate(tests):
+        for prompt in prompts:
+            at = f"{place}/tests/{n}"
+            try:
+                yield _read_test(at, test, prompt, defaults)
+            except WrongRecordError as error:
+                yield Refused(f"{at}{error.field}", error.reason)
+
+
+def _listed(found: dict[str, Any], name: str) -> list[Any]:
+    value = found.get(name)
+    if isinstance(value, list) and value:
+        return value
+    elsewhere = isinstance(value, str) and value.startswith(ELSEWHERE)
+    raise WrongRecordError(f"/{name}", "is in another file" if elsewhere else "must be a list")
+
+
+def _read_test(place: str, test: Any, prompt: Any, defaults: Any) -> Record:
+    template = prompt if isinstance(prompt, str) else optional(prompt, "raw")
+    if not isinstance(template, str) or template.startswith(ELSEWHERE):
+        raise WrongRecordError("", "its prompt is in another file")
+    own = optional(test, "vars")
+    variables = {**(defaults if isinstance(defaults, dict) else {}), **(own if isinstance(own, dict) else {})}
+    persona, question = _persona_and_question(_filled(template, variables), variables)
+    if question is None:
+        raise WrongRecordError("/vars", "has no question")
+    return Asked(place, question, persona)
+
+
+def _filled(template: str, variables: dict[Any, Any]) -> str:
+    """A prompt with the test's variables; templates with more than names in braces are not read."""
+
+    def value(found: re.Match[str]) -> str:
+        each = variables.get(found[1])
+        if not isinstance(each, str | int | float):
+            raise WrongRecordError(f"/vars/{found[1]}", "is missing" if each is None else "must be a text")
+        if str(each).startswith(ELSEWHERE):
+            raise WrongRecordError(f"/vars/{found[1]}", "is in another file")
+        return _in_json(str(each)) if template.lstrip().startswith("[") else str(each)
+
+    filled = _VARIABLE.sub(value, template)
+    if "{%" in template or "{{" in _VARIABLE.sub("", template):
+        raise WrongRecordError("", "its prompt is a template with more than names in braces")
+    return filled
+
+
+def _in_json(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")

@@ -1,0 +1,224 @@
+"""What of each tool's file becomes what, and what of it is refused."""
+
+import json
+import zlib
+from typing import Any
+
+import pytest
+
+from app.domain.errors import InvalidJobError
+from app.domain.jobs.import_preview import ImportPreview
+from app.importers.records import Options
+from app.importers.registry import read_import
+from app.instruments.personagym_loader import load_personagym
+from tests.unit.importers import samples as of
+from tests.unit.importers.samples import ASKED, FILES, SAID, SYSTEM, json_lines
+
+TOOLS = ("inspect", "openai_evals", "promptfoo", "lm_eval", "otlp", "langfuse")
+
+
+def read(data: bytes, name: str = "", **options: Any) -> ImportPreview:
+    return read_import(data, name, None, Options(gym_tasks=load_personagym().tasks, **options))
+
+
+def refusals(preview: ImportPreview) -> list[tuple[str, str]]:
+    return [(each.place, each.reason) for each in preview.refused_records]
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(kind, name) for kind in TOOLS for name in FILES[kind] if name != "source.jsonl"]
+)
+def test_every_tools_first_text_has_its_persona_and_prompt(kind: str, name: str) -> None:
+    sample = read(FILES[kind][name], name).samples[0]
+    assert (sample.persona, sample.prompt, sample.text) == (SYSTEM, ASKED, SAID)
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "model", "scores"),
+    [
+        ("inspect", "packed.eval", "openai/gpt-5.6", {"includes": 1.0, "length": 7.0}),
+        ("openai_evals", "items.jsonl", "gpt-5.6", {"grader": 0.5}),
+        ("promptfoo", "out.json", "bot", {"score": 1.0, "tone": 0.25}),
+        ("lm_eval", "samples_t.jsonl", "imported", {"exact_match": 0.0}),
+        ("otlp", "traces.json", "gpt-5.6", {}),
+        ("langfuse", "trace.json", "gpt-5.6", {"tone": 0.5}),
+    ],
+)
+def test_every_tools_models_and_scores_are_shown(
+    kind: str, name: str, model: str, scores: dict[str, float]
+) -> None:
+    preview = read(FILES[kind][name], name)
+    assert preview.samples[0].model == model
+    assert preview.samples[0].scores == scores
+    assert {each.name for each in preview.scores} == scores.keys()
+
+
+class TestInspect:
+    def test_failed_and_empty_samples_are_refused(self) -> None:
+        failed = of.SAMPLE | {"output": {"choices": []}, "error": {"message": "away"}}
+        empty = of.SAMPLE | {"output": {"choices": [{"message": {"role": "assistant", "content": ""}}]}}
+        log = of.LOG | {"samples": [of.SAMPLE, failed, empty, 5]}
+        assert refusals(read(json.dumps(log).encode())) == [
+            ("/samples/1/output", "the sample failed"),
+            ("/samples/2/output", "the model's answer has no text"),
+            ("/samples/3", "must be an object"),
+        ]
+
+    def test_a_sample_that_cannot_be_unpacked_is_refused_and_the_others_are_not(self) -> None:
+        sample = json.dumps(of.SAMPLE).encode()
+        files = {"samples/1.json": sample, "samples/2.json": b"{", "samples/3.json": b"\xff"}
+        data = of.zstandard_archive(files)
+        broken = data.replace(zlib.crc32(sample).to_bytes(4, "little"), b"\0\0\0\0")
+        assert refusals(read(data))[0][0] == "/files/samples/2.json"
+        assert [reason.partition(":")[0] for _, reason in refusals(read(data))] == [
+            "not JSON",
+            "is not UTF-8",
+        ]
+        assert refusals(read(broken))[0] == ("/files/samples/1.json", "can't be unpacked")
+
+    @pytest.mark.parametrize("pack", [of.archive, None], ids=["deflate", "zstandard"])
+    def test_a_bomb_is_not_unpacked(self, pack: Any) -> None:
+        text = "a" * 2**26
+        files = {f"samples/{n}.json": text for n in range(3)}
+        data = (
+            of.archive(files)
+            if pack
+            else of.zstandard_archive({n: json.dumps(t).encode() for n, t in files.items()})
+        )
+        assert len(data) < 2**20
+        preview = read(data)
+        assert [reason.partition(":")[0] for _, reason in refusals(preview)] == ["unpacks to too much"] * 3
+
+    def test_another_archive_is_none_of_inspects(self) -> None:
+        with pytest.raises(InvalidJobError, match="no samples"):
+            read(of.archive({"a.json": {}}))
+
+
+class TestOpenAiEvals:
+    def test_a_data_source_gives_questions_and_what_was_expected_is_nobodys_text(self) -> None:
+        source = json_lines({"item": {"question": ASKED, "answer": "Loud.", "persona": "a clown"}})
+        preview = read(source + source, task="expected_action")
+        assert preview.job is None
+        assert preview.question_set == {"questions": {"a clown": {"expected_action": [ASKED, ASKED]}}}
+
+    def test_a_failed_item_is_refused(self) -> None:
+        failed = of.EVALS_ITEM | {
+            "sample": {"error": {"code": "away", "message": "away"}, "input": [], "output": []}
+        }
+        assert refusals(read(json_lines(of.EVALS_ITEM, failed))) == [("/lines/2/sample", "the call failed")]
+
+
+class TestPromptfoo:
+    def test_a_configuration_gives_a_question_for_each_test_and_prompt(self) -> None:
+        preview = read(FILES["promptfoo_configuration"]["promptfooconfig.yaml"], "promptfooconfig.yaml")
+        assert preview.question_set == {
+            "questions": {
+                "a shy person": {"persona_consistency": ["How was it?"]},
+                "a clown": {"persona_consistency": ["And then?"]},
+            }
+        }
+        assert preview.persona_set is not None
+        assert [each["description"] for each in preview.persona_set["personas"]] == [
+            "a shy person",
+            "a clown",
+        ]
+
+    def test_what_is_elsewhere_or_has_logic_is_refused(self) -> None:
+        tests = [
+            {"vars": {"question": "file://q.txt", "persona": "p"}},
+            {"vars": {"persona": "p"}},
+            {"vars": {"question": ["a", "b"]}},
+        ]
+        found = {"prompts": ["{{question}}", "{% if x %}"], "tests": tests}
+        assert refusals(read(json.dumps(found).encode()))[::2] == [
+            ("/tests/0/vars/question", "is in another file"),
+            ("/tests/1/vars/question", "is missing"),
+            ("/tests/2/vars/question", "must be a text"),
+        ]
+        assert (
+            read(json.dumps(found).encode()).refused_records[1].reason.startswith("its prompt is a template")
+        )
+
+    def test_rows_without_a_text_are_refused(self) -> None:
+        failed = {key: each for key, each in of.PROMPTFOO_ROW.items() if key != "response"} | {
+            "error": "away"
+        }
+        structured = of.PROMPTFOO_ROW | {"response": {"output": {"a": 1}}}
+        assert refusals(read(json_lines(of.PROMPTFOO_ROW, failed, structured))) == [
+            ("/lines/2/response", "the call failed"),
+            ("/lines/3/response/output", "must be a text"),
+        ]
+
+
+class TestLmEval:
+    def test_likelihoods_and_other_filters_are_refused(self) -> None:
+        likelihood = of.LM_EVAL_SAMPLE | {"doc_id": 1, "resps": [[[-3.5, False]]]}
+        preview = read(json_lines(of.LM_EVAL_SAMPLE, of.LM_EVAL_SAMPLE, likelihood))
+        assert preview.mapped == 2
+        assert refusals(preview) == [
+            ("/lines/2", "is the same sample under another filter"),
+            ("/lines/3/resps", "has likelihoods, no texts"),
+        ]
+
+    def test_a_plain_prompt_has_no_persona(self) -> None:
+        plain = of.LM_EVAL_SAMPLE | {"arguments": [["How was it?", {"until": []}]]}
+        preview = read(json_lines(plain, plain | {"doc_id": 1}), persona="a clown", task="expected_action")
+        assert preview.job is not None
+        assert preview.job["responses"][0]["question"] == "How was it?"
+
+
+class TestTraces:
+    def test_other_spans_and_calls_without_texts_are_refused(self) -> None:
+        data = of.spans({"http.method": "GET"}, of.BY_CONVENTIONS, {"gen_ai.request.model": "gpt-5.6"})
+        assert [reason for _, reason in refusals(read(json.dumps(data).encode()))] == [
+            "is no call of a model",
+            "the texts were not recorded",
+        ]
+
+    def test_texts_of_events_count(self) -> None:
+        data = of.spans({"gen_ai.request.model": "gpt-5.6"})
+        span = data["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+        span["events"] = [
+            {
+                "name": "e",
+                "attributes": of.spans(of.BY_CONVENTIONS)["resourceSpans"][0]["scopeSpans"][0]["spans"][0][
+                    "attributes"
+                ],
+            }
+        ]
+        assert read(json.dumps(data).encode()).samples[0].text == SAID
+
+    def test_spans_of_langfuse_are_no_generations(self) -> None:
+        preview = read(json_lines(of.OBSERVATION, of.OBSERVATION | {"type": "SPAN"}))
+        assert refusals(preview) == [("/lines/2/type", "is no call of a model")]
+
+
+class TestOwnFiles:
+    def test_answers_of_personagym_name_their_questions(self) -> None:
+        preview = read(FILES["personagym"]["a cowboy_qa.json"], "a cowboy_qa.json")
+        assert preview.job is not None
+        first, second = preview.job["responses"]
+        assert (first["task"], first["question"], first["text"]) == ("expected_action", ASKED, SAID)
+        assert second["task"] == "toxicity_control"
+        assert preview.job["personas"][0]["description"] == "a cowboy"
+
+    @pytest.mark.parametrize("name", FILES["assay"])
+    def test_an_export_gives_each_text_once_with_its_persona_and_place(self, name: str) -> None:
+        preview = read(FILES["assay"][name], name)
+        assert (preview.found, preview.mapped) == (1, 1)
+        assert preview.job is not None
+        (persona,) = preview.job["personas"]
+        assert (persona["description"], persona["traits"]) == (
+            "a warm but anxious neighbour",
+            {"A": "high", "N": "low"},
+        )
+        (response,) = preview.job["responses"]
+        assert response == {
+            "persona": persona["id"],
+            "task": "social_media_post",
+            "model": "bot",
+            "text": SAID,
+            "item": "post",
+            "run": 0,
+            "instruction": 2,
+        }
