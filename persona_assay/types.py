@@ -1957,6 +1957,25 @@ class ImportedJob(TypedDict):
     """The results were computed again from the rows and are those of the bundle."""
 
 
+class ProvenanceIn(TypedDict):
+    """Where an imported judge's verdicts come from."""
+
+    source: str
+    """A file, a paper, a service."""
+    date: NotRequired[str | None]
+    """When they were given: a year, month or day."""
+    note: NotRequired[str | None]
+    """More, for people."""
+
+
+class ImportedJudgeIn(TypedDict):
+    """A judge whose verdicts come with the responses. It is never called."""
+
+    imported: str
+    """Its name in verdicts and results."""
+    provenance: ProvenanceIn
+
+
 ItemSource: TypeAlias = Literal["questions", "essay_context", "common"]
 """Where a task's items come from."""
 
@@ -2186,6 +2205,21 @@ class ModelIn(TypedDict):
     """What is known of a model under test, such as its size: models with the same value are shown as a group."""
 
 
+class VerdictsIn(TypedDict):
+    """What one imported judge said of a response on one dimension: `scores`, or one `score` for all of it."""
+
+    judge: str
+    """An imported judge of the job."""
+    dimension: NotRequired[str | None]
+    """Required if the response is judged on several."""
+    scores: NotRequired[
+        Sequence[int | Literal["not_applicable", "refused", "unparsed", "filtered"] | None] | None
+    ]
+    """One for each sentence, in order; `null` is missing."""
+    score: NotRequired[int | Literal["not_applicable", "refused", "unparsed", "filtered"] | None]
+    """The whole response's, which then counts as one sentence; `null` is missing."""
+
+
 class ResponseIn(TypedDict):
     """A text that already exists."""
 
@@ -2193,8 +2227,8 @@ class ResponseIn(TypedDict):
     """One of the job's personas."""
     task: str
     """One of the job's tasks."""
-    text: str
-    """The response as written. Thoughts in tags at the beginning are separated and not judged."""
+    text: NotRequired[str | None]
+    """The response as written. Thoughts in tags at the beginning are separated and not judged. May be left out if only imported judges judge it."""
     item: NotRequired[str | None]
     """The item it answers; required if a cell has several. Atomic tasks only."""
     question: NotRequired[str | None]
@@ -2205,6 +2239,10 @@ class ResponseIn(TypedDict):
     """Number of its persona instruction, from 0."""
     model: NotRequired[str]
     """The model's name for the results."""
+    units: NotRequired[Sequence[str]]
+    """Its sentences, if another segmentation is to be used than the service's."""
+    verdicts: NotRequired[Sequence[VerdictsIn]]
+    """What imported judges said of it."""
 
 
 class QaIn(TypedDict):
@@ -2286,8 +2324,8 @@ class JobIn(TypedDict):
     """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out. Required, but for texts of another job, which has its own."""
     tasks: NotRequired[Sequence[str | TaskIn]]
     """Task ids (`GET /v1/tasks`), or tasks with options. Required as `personas` are."""
-    judges: NotRequired[Sequence[str | ModelIn]]
-    """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
+    judges: NotRequired[Sequence[str | ModelIn | ImportedJudgeIn]]
+    """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured. An imported judge is never called: its verdicts come with `responses`."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
     responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | None]
@@ -2446,12 +2484,25 @@ class JudgeCalls(TypedDict):
     data: list[JudgeCall]
 
 
+class Provenance(TypedDict):
+    """Where an imported judge's verdicts come from."""
+
+    source: str
+    """A file, a paper, a service."""
+    date: NotRequired[str | None]
+    """When they were given: a year, month or day."""
+    note: NotRequired[str | None]
+    """More, for people."""
+
+
 class JudgeResult(TypedDict):
     """One judge's verdicts in the whole job."""
 
     judge: str
     simulated: bool
     """Whether the judge is simulated."""
+    imported: NotRequired[Provenance | None]
+    """For an imported judge: where its verdicts come from. Else missing."""
     units: UnitCounts
 
 
@@ -2563,7 +2614,7 @@ class JudgedResponse(TypedDict):
     status: Literal["answered", "refused", "filtered", "no_answer", "failed"]
     """`filtered`: refused or stopped by the provider's content filter. `no_answer`: only thoughts, or ended early for an unknown reason. Only `answered` responses are judged."""
     text: str | None
-    """`null` if the call failed. Untrusted text."""
+    """`null` if the call failed, or if only verdicts were imported. Untrusted text."""
     refusal: bool
     """Whether `status` is `refused`."""
     error: str | None
@@ -2588,6 +2639,8 @@ class JudgedResponse(TypedDict):
     """All of the persona's traits in words, such as `high in extraversion`."""
     figures: NotRequired[list[ResponseFigures]]
     """Its figures on each dimension on which its sentences have verdicts."""
+    imported_judges: NotRequired[list[str]]
+    """Judges that were never called: their verdicts were imported."""
 
 
 class JudgesDistances(TypedDict):
@@ -3212,8 +3265,8 @@ class PlanIn(TypedDict):
     """Ids of personas or persona sets (`GET /v1/personas`, `GET /v1/persona-sets`), or personas written out. Required, but for texts of another job, which has its own."""
     tasks: NotRequired[Sequence[str | TaskIn]]
     """Task ids (`GET /v1/tasks`), or tasks with options. Required as `personas` are."""
-    judges: NotRequired[Sequence[str | ModelIn]]
-    """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured."""
+    judges: NotRequired[Sequence[str | ModelIn | ImportedJudgeIn]]
+    """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured. An imported judge is never called: its verdicts come with `responses`."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
     responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | None]

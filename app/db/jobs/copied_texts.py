@@ -69,10 +69,12 @@ class CopiedText:
 async def read_rows(
     connection: AsyncConnection, tenant: str, job_id: str, cells: int
 ) -> AsyncIterator[Sequence[TextRow]]:
-    """The responses of a job's first cells, in their order, some at a time; what has failed has the status ``failed``."""
+    """The responses of a job's first cells, in their order, some at a time; what has failed, or was never given, has the status ``failed``."""
     found = await connection.stream(
         text(
-            "SELECT c.ordinal, r.run, r.item, r.instruction, r.status, cardinality(r.unit_starts), r.cell_id"
+            "SELECT c.ordinal, r.run, r.item, r.instruction,"
+            "  CASE WHEN r.text = '' AND cardinality(r.unit_starts) > 0 THEN 'failed' ELSE r.status END,"
+            "  cardinality(r.unit_starts), r.cell_id"
             " FROM cells c JOIN responses r ON r.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant AND c.ordinal < :cells"
             " ORDER BY c.ordinal, r.run, r.item"

@@ -1,6 +1,6 @@
 """Writes a job with all its parts: cells, shards, and what of its work is there already."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,8 @@ from app.db.jobs.copied_texts import CopiedText
 from app.db.tables import Cell, Job, Preparation, Shard
 from app.domain.jobs.personagym_resolve import GivenStep
 from app.domain.jobs.status import JobStatus
+from app.domain.judging.imported import NOT_GIVEN
+from app.domain.judging.verdict import Verdict, VerdictStatus
 
 ROWS_AT_ONCE, CHARACTERS_AT_ONCE = 500, 250_000
 """Rows that one statement inserts, and about how long their texts are together; nobody else is served while it is put together."""
@@ -68,7 +70,8 @@ _SHARDS = _Insertion(
     | dict.fromkeys(
         ("run_start", "run_stop", "planned_responses", "responses_answered", "verdicts_due"), "int"
     )
-    | {"prerequisite_id": "bigint", "planned_exactly": "bool"},
+    | {"prerequisite_id": "bigint", "planned_exactly": "bool", "done": "bool"}
+    | dict.fromkeys(("responses_failed", "verdicts_answered", "verdicts_failed"), "int"),
 )
 _RESPONSES = _Insertion(
     "responses",
@@ -77,6 +80,16 @@ _RESPONSES = _Insertion(
     | dict.fromkeys(("run", "item", "instruction"), "int")
     | dict.fromkeys(("status", "text", "thoughts", "error"), "text")
     | {"verdicts_due": "int", "unit_starts": "int[]", "unit_ends": "int[]"},
+)
+_VERDICTS = text(
+    "INSERT INTO verdicts (tenant, cell_id, run, item, trait, judge, unit, status, score, error, suspicion)"
+    " SELECT :tenant, cell_id, run, item, trait, judge, number - 1, status, score,"
+    "  CASE WHEN status = 'failed' THEN :not_given END,"
+    "  CASE WHEN number - 1 = ANY(CAST(doubtful AS int[])) THEN 'text' END"
+    " FROM unnest(CAST(:cells AS bigint[]), CAST(:runs AS int[]), CAST(:items AS int[]), CAST(:traits AS int[]),"
+    "  CAST(:judges AS int[]), CAST(:statuses AS text[]), CAST(:scores AS text[]), CAST(:doubtful AS text[]))"
+    "  AS given (cell_id, run, item, trait, judge, statuses, scores, doubtful),"
+    " unnest(CAST(statuses AS text[]), CAST(scores AS int[])) WITH ORDINALITY AS units (status, score, number)"
 )
 
 
@@ -117,11 +130,32 @@ class NewShard:
     planned_exactly: bool = True
     responses_answered: int = 0
     verdicts_due: int = 0
+    done: bool = False
+    responses_failed: int = 0
+    verdicts_answered: int = 0
+    verdicts_failed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class NewVerdicts:
+    """Rows of ``verdicts`` of an imported judge: one for each sentence of a response, on one trait."""
+
+    trait: int
+    judge: int
+    verdicts: Sequence[Verdict]
+
+    @property
+    def missing(self) -> int:
+        """Those that were not given."""
+        return sum(verdict.status is VerdictStatus.FAILED for verdict in self.verdicts)
 
 
 @dataclass(frozen=True, slots=True)
 class NewResponse:
-    """A row of ``responses`` for an existing text, its cell named by ordinal."""
+    """A row of ``responses`` for an existing text, its cell named by ordinal; with what imported judges said of it.
+
+    ``doubtful`` are the sentences that address the judge.
+    """
 
     cell: int
     run: int
@@ -134,6 +168,8 @@ class NewResponse:
     verdicts_due: int
     thoughts: str | None = None
     error: str | None = None
+    verdicts: Sequence[NewVerdicts] = ()
+    doubtful: Collection[int] = ()
 
     @property
     def sentences(self) -> int:
@@ -182,7 +218,16 @@ async def insert_job(
         connection,
         [tenant, job_id],
         (
-            (ids[s.cell], *_counts(s), None if s.after is None else prepared_by[s.after], s.planned_exactly)
+            (
+                ids[s.cell],
+                *_counts(s),
+                None if s.after is None else prepared_by[s.after],
+                s.planned_exactly,
+                s.done,
+                s.responses_failed,
+                s.verdicts_answered,
+                s.verdicts_failed,
+            )
             for s in shards
         ),
     )
@@ -207,6 +252,28 @@ async def insert_job(
         ),
     )
     await copied_texts.copy(connection, tenant, ids, [r for r in responses if isinstance(r, CopiedText)])
+    await _insert_verdicts(connection, tenant, ids, [r for r in responses if isinstance(r, NewResponse)])
+
+
+async def _insert_verdicts(
+    connection: AsyncConnection, tenant: str, ids: Mapping[int, int], responses: Sequence[NewResponse]
+) -> None:
+    """Writes what imported judges said; a response's verdicts by a judge are sent as one row, with arrays."""
+    names = ("cells", "runs", "items", "traits", "judges", "statuses", "scores", "doubtful")
+    rows = (
+        (ids[r.cell], r.run, r.item, v.trait, v.judge, *_arrays(v), f"{{{','.join(map(str, r.doubtful))}}}")
+        for r in responses
+        for v in r.verdicts
+    )
+    for some in _some_at_a_time(rows):
+        columns = dict(zip(names, map(list, zip(*some, strict=True)), strict=True))
+        await connection.execute(_VERDICTS, {"tenant": tenant, "not_given": NOT_GIVEN, **columns})
+
+
+def _arrays(given: NewVerdicts) -> tuple[str, str]:
+    statuses = ",".join([verdict.status for verdict in given.verdicts])
+    scores = ",".join(["NULL" if verdict.score is None else str(verdict.score) for verdict in given.verdicts])
+    return f"{{{statuses}}}", f"{{{scores}}}"
 
 
 def _counts(shard: NewShard) -> tuple[int, ...]:

@@ -10,10 +10,15 @@ _UNPARSED = "status IN ('failed', 'unparsed')"
 _LACKING = "(status = 'failed' OR status = 'no_answer' AND finish_reason IS NOT NULL)"
 """Responses that can be asked for again. An existing text of nothing but thoughts, which has no finish reason, can't be."""
 _CELLS = "cell_id IN (SELECT id FROM cells WHERE job_id = :job)"
+_CALLED = (
+    "judge NOT IN (SELECT n - 1 FROM jobs, jsonb_array_elements(spec -> 'judges') WITH ORDINALITY AS judges (judge, n)"
+    " WHERE jobs.id = :job AND judges.judge ->> 'imported' IS NOT NULL)"
+)
+"""What an imported judge lacks nobody can be asked for."""
 _LOST = (
-    f"WITH v AS (DELETE FROM verdicts WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
+    f"WITH v AS (DELETE FROM verdicts WHERE {_CELLS} AND {_UNPARSED} AND {_CALLED} RETURNING cell_id, run),"
     f" c AS (DELETE FROM second_verdicts WHERE {_CELLS} AND alone AND {_UNPARSED} RETURNING cell_id, run),"
-    f" g AS (DELETE FROM grades WHERE {_CELLS} AND {_UNPARSED} RETURNING cell_id, run),"
+    f" g AS (DELETE FROM grades WHERE {_CELLS} AND {_UNPARSED} AND {_CALLED} RETURNING cell_id, run),"
     f" r AS (DELETE FROM responses WHERE {_CELLS} AND {_LACKING} RETURNING cell_id, run)"
     " SELECT DISTINCT s.id FROM shards s"
     " JOIN (TABLE v UNION TABLE c UNION TABLE g UNION TABLE r) AS lost ON lost.cell_id = s.cell_id"

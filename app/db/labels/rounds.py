@@ -66,7 +66,7 @@ async def scored_sentences(
             " SELECT d.task, d.score, d.available, d.ordinal, d.run, d.item, d.unit, md5(substr(r.text,"
             "  r.unit_starts[d.unit + 1] + 1, r.unit_ends[d.unit + 1] - r.unit_starts[d.unit + 1])) AS hash"
             " FROM drawn d JOIN responses r ON r.cell_id = d.id AND r.run = d.run AND r.item = d.item"
-            " WHERE d.place <= :each ORDER BY d.task, d.score, d.place"
+            " WHERE d.place <= :each AND r.text <> '' ORDER BY d.task, d.score, d.place"
         ),
         {
             "job": job_id,

@@ -94,6 +94,11 @@ class GymCell(Cell):
     exact: bool
 
 
+def traits_at(cell: Cell, item: int) -> Iterable[tuple[int, Dimension]]:
+    """The traits (by index) on which responses to an item of a cell are judged, with their dimensions."""
+    return cell.traits_of(cell.items[item]) if isinstance(cell, AtomicCell) else enumerate(cell.dimensions)
+
+
 @dataclass(frozen=True, slots=True)
 class ShardPlan:
     """A slice of a cell's runs, ``run_start <= run < run_stop``, done by one worker at a time."""
@@ -227,7 +232,7 @@ def shards_of_provided(
 
 
 def _runs_per_shard(spec: JobSpec, cell: Cell) -> int:
-    units, judges = calls_for(cell.task.expected_units, spec.grouping), len(spec.judges)
+    units, judges = calls_for(cell.task.expected_units, spec.grouping), len(spec.asked_judges)
     if spec.order_check is not None:
         units *= 1 + len(ORDERS) * spec.order_check.share
     if isinstance(cell, AtomicCell):
@@ -283,7 +288,8 @@ def estimate_provided(
         )
         for cell, run, item, count in units
     ]
-    return [each for judge in spec.judges for each in _judging_estimate(spec, judge, responses)]
+    judges = [spec.judges[n] for n in spec.asked_judges]
+    return [each for judge in judges for each in _judging_estimate(spec, judge, responses)]
 
 
 def share_checked(spec: JobSpec, cell: int, run: int, item: int, sentences: int) -> float:

@@ -17,6 +17,7 @@ from app.domain.contract import Body, ChangeBody, Identifier, Line, Prose, Text,
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.qa_request import LONGEST_ANSWER, MOST_ANSWERS, QaIn
 from app.domain.jobs.source_request import JobTextsIn
+from app.domain.jobs.verdicts_request import MOST_UNITS, ImportedJudgeIn, VerdictsIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
 from app.domain.providers.model import ModelParameters
@@ -201,8 +202,10 @@ class ResponseIn(Body):
 
     persona: Identifier = Field(description="One of the job's personas.")
     task: str = Field(description="One of the job's tasks.", max_length=100)
-    text: Annotated[Text, Field(max_length=LONGEST_ANSWER)] = Field(
-        description="The response as written. Thoughts in tags at the beginning are separated and not judged."
+    text: Annotated[Text, Field(max_length=LONGEST_ANSWER)] | None = Field(
+        None,
+        description="The response as written. Thoughts in tags at the beginning are separated and not judged. "
+        "May be left out if only imported judges judge it.",
     )
     item: str | None = Field(
         None,
@@ -225,6 +228,15 @@ class ResponseIn(Body):
         description="Number of its persona instruction, from 0.",
     )
     model: Line = Field("provided", description="The model's name for the results.")
+    units: Annotated[list[Prose], in_parts(100, MOST_UNITS)] = Field(
+        default_factory=list,
+        max_length=MOST_UNITS,
+        description="Its sentences, if another segmentation is to be used than the service's.",
+        examples=[["I love parties.", "Who doesn't?"]],
+    )
+    verdicts: list[VerdictsIn] = Field(
+        default_factory=list, max_length=500, description="What imported judges said of it."
+    )
 
 
 def _kind_of_responses(value: object) -> str:
@@ -279,6 +291,19 @@ TaskRef = Annotated[
     Discriminator(_kind),
 ]
 ModelRef = Annotated[Annotated[Line, Tag("name")] | Annotated[ModelIn, Tag("object")], Discriminator(_kind)]
+
+
+def _judge_kind(value: object) -> str:
+    imported = isinstance(value, ImportedJudgeIn) or (isinstance(value, dict) and "imported" in value)
+    return "imported judge" if imported else _kind(value)
+
+
+JudgeRef = Annotated[
+    Annotated[Line, Tag("name")]
+    | Annotated[ModelIn, Tag("object")]
+    | Annotated[ImportedJudgeIn, Tag("imported judge")],
+    Discriminator(_judge_kind),
+]
 
 
 def _instruction_kind(value: object) -> str:
@@ -518,12 +543,12 @@ class JobIn(Body):
         max_length=50,
         description="Task ids (`GET /v1/tasks`), or tasks with options. Required as `personas` are.",
     )
-    judges: list[ModelRef] = Field(
+    judges: list[JudgeRef] = Field(
         default_factory=list,
         max_length=10,
         description="Judges; each scores every sentence, and grades every PersonaGym answer, independently. "
         "Default temperature: 0. Default judges: the operator's, or two simulated ones if only "
-        "the simulator is configured.",
+        "the simulator is configured. An imported judge is never called: its verdicts come with `responses`.",
     )
     models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models to evaluate.")
     responses: Responses | None = Field(

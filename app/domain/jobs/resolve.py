@@ -27,8 +27,10 @@ from app.domain.jobs.resolve_grouping import resolve_grouping
 from app.domain.jobs.resolve_order_check import resolve_order_check
 from app.domain.jobs.resolve_rubrics import unknown_rubrics, unused_rubrics, with_rubrics
 from app.domain.jobs.resolve_source import beside
+from app.domain.jobs.resolve_verdicts import VerdictsPlacer, check_imported, imported_judge
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stored_texts import Chosen, choose, place
+from app.domain.jobs.verdicts_request import ImportedJudgeIn
 from app.domain.judging.hardening import key_problems
 from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model, ModelParameters
@@ -118,10 +120,7 @@ class _Resolver:
         models = self._writers() if provided else self._models("models", self.request.models)
         if not provided and not self.request.models:
             self._fail("/models", "add at least one model, or give existing texts in responses")
-        named = self.request.judges or self.catalog.judges
-        judges = [at_temperature_zero(judge) for judge in self._models("judges", named)]
-        if not named:
-            self._fail("/judges", "add at least one judge: this installation has no default judges")
+        judges = self._judges(graded=bool(gym_tasks))
         instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
         self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
         gym = self._gym(gym_tasks, personas)
@@ -142,7 +141,8 @@ class _Resolver:
         hardening = self.catalog.hardened if self.request.protocol == "hardened" else None
         self.errors += key_problems(hardening, judges)
         self._check_control()
-        self.errors += reuse_problems(self.request.wanted_reuse, judges, provided=provided)
+        called = [judge for judge in judges if judge.imported is None]
+        self.errors += reuse_problems(self.request.wanted_reuse, called, provided=provided)
         self._raise_if_wrong()
 
         spec = JobSpec(
@@ -174,10 +174,12 @@ class _Resolver:
             self._fail("", beyond(calls, self.most_calls))
             self._raise_if_wrong()
         cells = cells_of(spec)
+        verdicts = VerdictsPlacer(spec.judges, self._fail)
         if self.chosen is None:
-            placed = self._place_responses(spec, cells)
+            placed = self._place_responses(spec, cells, verdicts)
         else:
             placed = place(self.chosen.texts, spec, atomic(cells), self._fail)
+        spec = replace(spec, given_units=verdicts.given_units())
         self._raise_if_wrong()
         cells += control_cells_of(spec, len(cells))
         return Resolution(spec, cells, placed, () if gym is None else gym.given)
@@ -405,17 +407,29 @@ class _Resolver:
             self._fail(f"/{field}", "is only for PersonaGym's tasks, and the job has none")
         return None
 
-    def _models(self, field: str, given: Iterable[str | ModelIn]) -> list[Model]:
+    def _models(self, field: str, given: Iterable[str | ModelIn | ImportedJudgeIn]) -> list[Model]:
         found: list[Model] = []
         labels: set[str] = set()
         for n, each in enumerate(given):
-            model = self._model(f"/{field}/{n}", each)
+            if isinstance(each, ImportedJudgeIn):
+                model = imported_judge(each)
+            else:
+                model = self._model(f"/{field}/{n}", each)
+                model = at_temperature_zero(model) if field == "judges" else model
             if model.label in labels:
                 message = f"{model.label!r} is named more than once; give one of them a label"
                 self._fail(f"/{field}/{n}", message)
             labels.add(model.label)
             found.append(model)
         return found
+
+    def _judges(self, *, graded: bool) -> list[Model]:
+        named = self.request.judges or self.catalog.judges
+        judges = self._models("judges", named)
+        check_imported(self.request, judges, self._fail, graded=graded)
+        if not named:
+            self._fail("/judges", "add at least one judge: this installation has no default judges")
+        return judges
 
     def _model(self, pointer: str, given: str | ModelIn) -> Model:
         model, problem = look_up_model(as_model(given), self.catalog)
@@ -517,7 +531,9 @@ class _Resolver:
             self.texts = [(f"/responses/{n}", response) for n, response in enumerate(sent)]
         self.asked = AskedQuestions((text for _, text in self.texts), {task.id for task in gym_tasks})
 
-    def _place_responses(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[ProvidedResponse, ...]:
+    def _place_responses(
+        self, spec: JobSpec, cells: tuple[Cell, ...], verdicts: VerdictsPlacer
+    ) -> tuple[ProvidedResponse, ...]:
         by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
         personas = {persona.id for persona in spec.personas}
         tasks = {cell.task.id for cell in cells}
@@ -549,7 +565,11 @@ class _Resolver:
             taken.add((cell.ordinal, run, item))
             if instructions.setdefault((cell.ordinal, run), text.instruction) != text.instruction:
                 self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
-            placed.append(ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text))
+            given = verdicts.place(text, cell, item, pointer)
+            units = tuple(unit.strip() for unit in text.units)
+            placed.append(
+                ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text, units, given)
+            )
         if spec.gym is not None and spec.provided:
             placed += missing_answers(gym(cells), placed, spec.gym.questions)
         return tuple(placed)

@@ -1,5 +1,6 @@
 """A job with every name looked up: all that is needed to run it, frozen, whatever changes in the instruments later."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from app.domain.instruments.dimension import Dimension
@@ -10,6 +11,7 @@ from app.domain.jobs.execution import Execution
 from app.domain.jobs.text_source import StoredText, TextSource
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
+from app.domain.judging.imported import GivenUnits, ImportedScores
 from app.domain.judging.order_check import OrderCheck
 from app.domain.personagym.generation import PersonaGeneration
 from app.domain.personagym.specification import GymSpec
@@ -26,7 +28,10 @@ class ProvidedResponse:
         run: Repetition, from 0.
         item: Index of its item in the cell.
         instruction: Index (from 0) of the persona instruction, if known.
-        text: The response, or where it is stored; ``None`` where a model has no answer to a PersonaGym question.
+        text: The response, or where it is stored; ``None`` where only its sentences, or only what judges said of it, are known, and where a model has no
+            answer to a PersonaGym question.
+        units: Its sentences, where they are not to be found by the segmenter.
+        verdicts: What imported judges said of it.
     """
 
     cell: int
@@ -34,6 +39,8 @@ class ProvidedResponse:
     item: int
     instruction: int | None
     text: str | StoredText | None
+    units: tuple[str, ...] = ()
+    verdicts: tuple[ImportedScores, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +68,7 @@ class JobSpec:
         control: Whether the models are also asked without a persona.
         opposite: Whether personas are also compared with the opposite ones of the job.
         source: Where existing texts were copied from, if another job had them.
+        given_units: What came with the texts, or with imported verdicts, instead of the segmenter's sentences.
     """
 
     personas: tuple[Persona, ...]
@@ -83,6 +91,7 @@ class JobSpec:
     control: bool = False
     opposite: bool = False
     source: TextSource | None = None
+    given_units: GivenUnits | None = None
 
     @property
     def runs(self) -> int:
@@ -93,14 +102,23 @@ class JobSpec:
     def called(self) -> tuple[Model, ...]:
         """Every model that the job calls, in the order of its stages."""
         reasoners = [part.reasoner for part in (self.gym, self.generation) if part is not None]
-        return (*reasoners, *(() if self.provided else self.models), *self.judges)
+        return (*reasoners, *(() if self.provided else self.models), *self._called_judges)
 
     @property
     def batched(self) -> tuple[Model, ...]:
         """The models whose calls go through batch endpoints, in the order of the job's stages."""
         if self.execution is Execution.DIRECT:
             return ()
-        return (*(() if self.provided else self.models), *self.judges)
+        return (*(() if self.provided else self.models), *self._called_judges)
+
+    @property
+    def asked_judges(self) -> tuple[int, ...]:
+        """The judges that are called, by their indices: all but the imported ones."""
+        return tuple(n for n, judge in enumerate(self.judges) if judge.imported is None)
+
+    @property
+    def _called_judges(self) -> Iterator[Model]:
+        return (self.judges[n] for n in self.asked_judges)
 
     def dimension(self, id_: str) -> Dimension:
         """The dimension with this id.

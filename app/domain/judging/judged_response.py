@@ -180,7 +180,10 @@ class JudgedResponse:
             "thoughts, or ended early for an unknown reason. Only `answered` responses are judged."
         ),
     ]
-    text: Annotated[str | None, Field(description="`null` if the call failed. Untrusted text.")]
+    text: Annotated[
+        str | None,
+        Field(description="`null` if the call failed, or if only verdicts were imported. Untrusted text."),
+    ]
     refusal: Annotated[bool, Field(description="Whether `status` is `refused`.")]
     error: Annotated[str | None, Field(description="Why there is no text, or none to judge.")]
     finish_reason: Annotated[
@@ -217,6 +220,9 @@ class JudgedResponse:
     figures: Annotated[
         tuple[ResponseFigures, ...],
         Field(description="Its figures on each dimension on which its sentences have verdicts."),
+    ] = ()
+    imported_judges: Annotated[
+        tuple[str, ...], Field(description="Judges that were never called: their verdicts were imported.")
     ] = ()
 
 

@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field
 
 ConnectionKind = Literal["openai", "anthropic", "completions"]
 """The wire format that a provider speaks; ``completions`` is OpenAI's older one for base models, which know no roles."""
@@ -71,6 +73,15 @@ class Takes:
 
 
 @dataclass(frozen=True, slots=True)
+class Provenance:
+    """Where an imported judge's verdicts come from."""
+
+    source: Annotated[str, Field(description="A file, a paper, a service.")]
+    date: Annotated[str | None, Field(description="When they were given: a year, month or day.")] = None
+    note: Annotated[str | None, Field(description="More, for people.")] = None
+
+
+@dataclass(frozen=True, slots=True)
 class Model:
     """A model under test, or a judge.
 
@@ -82,6 +93,7 @@ class Model:
         simulated: Whether its connection leads to the simulator, so that nothing it says describes a real model.
         takes: Which parameters it took when its job was submitted; ``None`` for a model that is never called, and in jobs
             from before this was kept.
+        imported: Where its verdicts come from, for a judge that is never called.
     """
 
     label: str
@@ -90,6 +102,7 @@ class Model:
     parameters: ModelParameters = ModelParameters()
     simulated: bool = False
     takes: Takes | None = None
+    imported: Provenance | None = None
 
 
 class Stage(StrEnum):

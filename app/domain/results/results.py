@@ -10,6 +10,7 @@ from app.domain.contract import Answer
 from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import MeasuredMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet
+from app.domain.providers.model import Provenance
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
 from app.domain.statistics.variability import Variability
@@ -140,6 +141,9 @@ class JudgeResult(Answer):
 
     judge: str
     simulated: bool = Field(description="Whether the judge is simulated.")
+    imported: Provenance | None = Field(
+        None, description="For an imported judge: where its verdicts come from. Else missing."
+    )
     units: UnitCounts
 
 

@@ -12,6 +12,7 @@ from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.definition import UNIT_RANGE
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import METRICS, range_of
+from app.domain.providers.model import Provenance
 from app.domain.results.correlations import correlations, length_effects
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
@@ -99,7 +100,10 @@ def _of_some_models(name: str, cells: Sequence[MeasuredCell]) -> set[tuple[str, 
 
 
 def summarize(
-    cells: Sequence[MeasuredCell], judges: Mapping[str, bool] | None = None, seed: int | None = None
+    cells: Sequence[MeasuredCell],
+    judges: Mapping[str, bool] | None = None,
+    seed: int | None = None,
+    imported: Mapping[str, Provenance] | None = None,
 ) -> Measured:
     """Cells, totals and judges of a job, and what goes with what over its cells.
 
@@ -107,6 +111,7 @@ def summarize(
         cells: The job's cells, in any order.
         judges: Whether each of the job's judges is simulated, by label; those included who judged no sentence.
         seed: Of the resampling behind the correlations' intervals; ``None`` for figures without intervals.
+        imported: Where the verdicts of imported judges come from, by label.
     """
     simulated = dict(judges or {})
     ordered = tuple(sorted(cells, key=lambda cell: cell.key))
@@ -116,6 +121,7 @@ def summarize(
             judge=label,
             units=UnitCounts.sum([cell.by_judge[label].units for cell in ordered if label in cell.by_judge]),
             simulated=simulated.get(label, False),
+            **({"imported": imported[label]} if imported and label in imported else {}),
         )
         for label in labels
     )

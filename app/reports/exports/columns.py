@@ -193,6 +193,12 @@ VERDICT_COLUMNS = (
     _verdict("error", _TEXT, "Code and words of the judge's last call, where none was answered."),
     _asked("persona_description", _TEXT, DESCRIPTION, "description"),
     _asked("persona_traits", _TEXT, TRAITS, lambda a: "; ".join(a.traits)),
+    _response(
+        "imported_judges",
+        _TEXT,
+        "Judges whose verdicts were imported, with semicolons between them; empty if none.",
+        lambda response: "; ".join(response.imported_judges),
+    ),
 )
 """One row for each verdict, and for each PersonaGym grade one without dimension and sentence. A response without a sentence (failed, empty) and a sentence without a verdict keep a
 row for each dimension on which they were to be judged, with the fields that do not exist missing."""

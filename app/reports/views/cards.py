@@ -19,6 +19,8 @@ SENTENCES = 80
 """Sentences of one response that are shown."""
 CHARACTERS = 12_000
 """Characters of one response that are shown, judges' replies included."""
+NOT_GIVEN = "sentence {} (text not given)"
+"""Stands for a sentence of which only an imported verdict is known."""
 SENTENCE_CHARACTERS = 1_200
 REPLY_CHARACTERS = 240
 DESCRIPTION_CHARACTERS = 400
@@ -182,7 +184,7 @@ def make_card(response: JudgedResponse, level_bounds: LevelBounds, words: InWord
         grades=tuple(_grade(grade) for grade in response.grades),
         quote=None
         if quoted is None
-        else _sentence(quoted, response.levels, level_bounds, words, new_paragraph=False),
+        else _sentence(quoted, response, level_bounds, words, new_paragraph=False),
         quote_rank=(0.0,) if quoted is None else _quote_rank(quoted, response.levels, level_bounds),
     )
 
@@ -222,7 +224,7 @@ def _sentences(response: JudgedResponse, level_bounds: LevelBounds, words: InWor
     for unit, (end, _) in zip(response.units[:SENTENCES], pairwise(ends), strict=False):
         sentence = _sentence(
             unit,
-            response.levels,
+            response,
             level_bounds,
             words,
             new_paragraph=unit.index > 0 and "\n" in text[end : unit.span[0]],
@@ -235,24 +237,24 @@ def _sentences(response: JudgedResponse, level_bounds: LevelBounds, words: InWor
 
 def _sentence(
     unit: JudgedUnit,
-    levels: Mapping[str, str],
+    response: JudgedResponse,
     level_bounds: LevelBounds,
     words: InWords,
     *,
     new_paragraph: bool,
 ) -> Sentence:
-    worst = level_bounds.worst(unit, levels)
+    worst = level_bounds.worst(unit, response.levels)
     scores = sorted({verdict.score for verdict in unit.verdicts if verdict.score is not None})
     if worst is not None:
         side, severity, scores = _side(worst[1]), _severity(worst[1]), _of_dimension(unit, worst[0].dimension)
     else:
         side, severity = IN if scores else NONE, 0
     return Sentence(
-        text=_cut(unit.text, SENTENCE_CHARACTERS),
+        text=_cut(unit.text or NOT_GIVEN.format(unit.index + 1), SENTENCE_CHARACTERS),
         side=side,
         severity=severity,
         score="·".join(map(str, scores)) or _why_unscored(unit),
-        verdicts="\n".join(_told(unit, levels, words)),
+        verdicts="\n".join(_told(unit, response, words)),
         new_paragraph=new_paragraph,
         doubt=_doubt(unit.verdicts),
     )
@@ -282,17 +284,18 @@ def _why_unscored(unit: JudgedUnit) -> str:
     return min(status.value for status in statuses if status is not VerdictStatus.NOT_APPLICABLE)
 
 
-def _told(unit: JudgedUnit, levels: Mapping[str, str], words: InWords) -> Iterator[str]:
+def _told(unit: JudgedUnit, response: JudgedResponse, words: InWords) -> Iterator[str]:
     """For each dimension how the persona should be, then what each judge said."""
     for dimension, verdicts in groupby(unit.verdicts, key=attrgetter("dimension")):
-        yield f"Persona: {words.trait(dimension, levels[dimension])}"
-        yield from map(_said, verdicts)
+        yield f"Persona: {words.trait(dimension, response.levels[dimension])}"
+        for verdict in verdicts:
+            yield _said(verdict, imported=verdict.judge in response.imported_judges)
 
 
-def _said(verdict: UnitVerdict) -> str:
+def _said(verdict: UnitVerdict, *, imported: bool) -> str:
     found = verdict.status.value.replace("_", " ") if verdict.score is None else str(verdict.score)
     said = "" if verdict.raw is None else f" — “{_cut(verdict.raw, REPLY_CHARACTERS)}”"
-    return f"{verdict.judge}: {found}{said}"
+    return f"{verdict.judge}{' (imported)' if imported else ''}: {found}{said}"
 
 
 def _quote_rank(unit: JudgedUnit, levels: Mapping[str, str], level_bounds: LevelBounds) -> tuple[float, ...]:

@@ -258,7 +258,7 @@ class Responses(ABC):
             (unit, trait, dimension, judge)
             for unit in units
             for trait, dimension in self.cell.traits_of(item)
-            for judge in range(len(self.spec.judges))
+            for judge in self.spec.asked_judges
             if (response.run, response.item, unit.index, trait, judge) not in self.recorded
         ]
         if response.status == "refused":

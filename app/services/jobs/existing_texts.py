@@ -6,7 +6,6 @@ They come in the request (a :class:`NewResponse` each, split here) or stay in th
 statement beside :mod:`app.db.jobs.copied_texts` that copies them.
 """
 
-from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
@@ -18,14 +17,30 @@ from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import runaway
 from app.domain.jobs.brought_answers import NOT_ANSWERED
 from app.domain.jobs.personagym_plan import BroughtAnswer, estimate_brought, merged
-from app.domain.jobs.plan import AtomicCell, Cell, GymCell, estimate_provided, gym, shards_of_provided
+from app.domain.jobs.plan import (
+    AtomicCell,
+    Cell,
+    GymCell,
+    ShardPlan,
+    estimate_provided,
+    gym,
+    shards_of_provided,
+)
 from app.domain.jobs.resolve import Resolution
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stage_estimate import StageEstimate
 from app.domain.jobs.text_source import StoredText
+from app.domain.jobs.verdicts_request import MOST_UNITS
 from app.domain.judging.order_check import ORDERS
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ONLY_THOUGHTS
+from app.services.jobs.imported_rows import (
+    count_problems,
+    doubtful_sentences,
+    given_text,
+    imported_verdicts,
+    refused_elsewhere,
+)
 from app.services.jobs.planning import Check
 
 Due = Callable[[str, int], int]
@@ -33,9 +48,6 @@ Due = Callable[[str, int], int]
 ExistingText = NewResponse | CopiedText
 Position = tuple[int, int, int]
 """(cell ordinal, run, item): what names a response in its job."""
-
-MAX_UNITS = 32_767
-"""Sentences of one text: they are numbered by two-byte integers."""
 
 
 def existing_texts(rules: Rules, resolution: Resolution, check: Check) -> tuple[ExistingText, ...]:
@@ -45,15 +57,23 @@ def existing_texts(rules: Rules, resolution: Resolution, check: Check) -> tuple[
         InvalidJobError: If one has too many sentences, or none has an answer.
     """
     rows: list[ExistingText] = []
+    errors: list[FieldError] = []
+    spec = resolution.spec
     for n, placed in enumerate(resolution.provided):
         check()
-        due = partial(_due, resolution.spec, resolution.cells[placed.cell], placed.item)
-        if placed.text is None:
+        cell = resolution.cells[placed.cell]
+        if isinstance(placed.text, StoredText):
+            rows.append(_copied(placed, placed.text, partial(_due, spec, cell, placed.item)))
+        elif placed.text is None and not placed.units and not placed.verdicts:
             rows.append(_missing(placed))
-        elif isinstance(placed.text, StoredText):
-            rows.append(_copied(placed, placed.text, due))
         else:
-            rows.append(_sent(rules, n, placed, placed.text, due))
+            sent = _sent(rules, spec, cell, placed, placed.text, f"/responses/{n}")
+            if isinstance(sent, NewResponse):
+                rows.append(sent)
+            else:
+                errors += sent
+    if errors:
+        raise InvalidJobError(errors)
     if rows and all(row.status == "no_answer" for row in rows):
         raise InvalidJobError([FieldError("/responses", "no text has an answer, only thoughts")])
     return tuple(rows)
@@ -74,28 +94,45 @@ def _copied(placed: ProvidedResponse, stored: StoredText, due: Due) -> CopiedTex
     )
 
 
-def _sent(rules: Rules, n: int, placed: ProvidedResponse, text: str, due: Due) -> NewResponse:
-    """A text that came in the request, with its thoughts apart and its sentences found."""
-    thoughts, answer = split_thoughts(text)
-    message = runaway(answer, MAX_UNITS)
-    units = () if message is not None else rules.segmenter.segment(answer, MAX_UNITS)
-    if len(units) > MAX_UNITS:
-        message = f"more than {MAX_UNITS:,} sentences"
-    if message is not None:
-        raise InvalidJobError([FieldError(f"/responses/{n}/text", message)])
-    status, why = _provided_status(rules, thoughts, answer)
+def _sent(
+    rules: Rules, spec: JobSpec, cell: Cell, placed: ProvidedResponse, text: str | None, pointer: str
+) -> NewResponse | list[FieldError]:
+    """What came in the request of a text and of verdicts on it, or what is wrong with it."""
+    thoughts, answer = split_thoughts(text or "")
+    given = given_text(spec, placed, answer, pointer)
+    if isinstance(given, FieldError):
+        return [given]
+    spans = given.spans
+    if spans is None:
+        message = runaway(answer, MOST_UNITS)
+        units = () if message is not None else rules.segmenter.segment(answer, MOST_UNITS)
+        if len(units) > MOST_UNITS:
+            message = f"more than {MOST_UNITS:,} sentences"
+        if message is not None:
+            return [FieldError(f"{pointer}/text", message)]
+        spans = [(unit.start, unit.end) for unit in units]
+    if wrong := list(count_problems(placed, len(spans))):
+        return wrong
+    refused = refused_elsewhere(placed)
+    if refused is None:
+        status, why = _provided_status(rules, thoughts, answer)
+    else:
+        status, why = "refused" if refused else "answered", None
+    imported = imported_verdicts(spec, cell, placed, len(spans), refused=status == "refused")
     return NewResponse(
         cell=placed.cell,
         run=placed.run,
         item=placed.item,
         instruction=placed.instruction,
         status=status,
-        text=answer,
-        unit_starts=[unit.start for unit in units],
-        unit_ends=[unit.end for unit in units],
-        verdicts_due=due(status, len(units)),
+        text=given.text,
+        unit_starts=[start for start, _ in spans],
+        unit_ends=[end for _, end in spans],
+        verdicts_due=_due(spec, cell, placed.item, status, len(spans)),
         thoughts=thoughts,
         error=why,
+        verdicts=imported,
+        doubtful=doubtful_sentences(rules, given.text, spans) if imported and status == "answered" else (),
     )
 
 
@@ -155,23 +192,37 @@ def _due_with_checks(spec: JobSpec, row: ExistingText, grades: int) -> int:
 
 def shards_of_existing(resolution: Resolution, rows: tuple[ExistingText, ...]) -> tuple[NewShard, ...]:
     """Shards over existing texts know from the start what they hold, so progress has exact totals."""
-    due: Counter[tuple[int, int]] = Counter()
-    unanswered: Counter[tuple[int, int]] = Counter()
+    by_run: dict[tuple[int, int], list[ExistingText]] = {}
     for row in rows:
-        due[row.cell, row.run] += row.verdicts_due
-        unanswered[row.cell, row.run] += row.status == "no_answer"
+        by_run.setdefault((row.cell, row.run), []).append(row)
     return tuple(
-        NewShard(
-            s.cell,
-            s.run_start,
-            s.run_stop,
-            s.responses,
-            after=resolution.cells[s.cell].person if isinstance(resolution.cells[s.cell], GymCell) else None,
-            responses_answered=s.responses
-            - sum(unanswered[s.cell, run] for run in range(s.run_start, s.run_stop)),
-            verdicts_due=sum(due[s.cell, run] for run in range(s.run_start, s.run_stop)),
+        _shard(
+            resolution,
+            plan,
+            [row for run in range(plan.run_start, plan.run_stop) for row in by_run.get((plan.cell, run), ())],
         )
-        for s in shards_of_provided(resolution.spec, resolution.cells, resolution.provided)
+        for plan in shards_of_provided(resolution.spec, resolution.cells, resolution.provided)
+    )
+
+
+def _shard(resolution: Resolution, plan: ShardPlan, rows: list[ExistingText]) -> NewShard:
+    """A shard over these rows; nothing is left to do in it where no judge is called."""
+    cell = resolution.cells[plan.cell]
+    unanswered = sum(row.status == "no_answer" for row in rows)
+    imported = [given for row in rows if isinstance(row, NewResponse) for given in row.verdicts]
+    missing = sum(given.missing for given in imported)
+    return NewShard(
+        plan.cell,
+        plan.run_start,
+        plan.run_stop,
+        plan.responses,
+        after=cell.person if isinstance(cell, GymCell) else None,
+        responses_answered=plan.responses - unanswered,
+        verdicts_due=sum(row.verdicts_due for row in rows),
+        done=not resolution.spec.asked_judges,
+        responses_failed=unanswered,
+        verdicts_answered=sum(len(given.verdicts) for given in imported) - missing,
+        verdicts_failed=missing,
     )
 
 

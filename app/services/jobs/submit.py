@@ -41,9 +41,11 @@ from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
 from app.domain.jobs.stage_estimate import StageEstimate
+from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import Usage
 from app.ports import PriceBook, Queue
 from app.services.errors import IdempotencyConflictError, SpendingCapError
+from app.services.execution.stopping import settle
 from app.services.idempotency import ClientKey
 from app.services.identifiers import new_id
 from app.services.job_context import encode_spec
@@ -128,7 +130,8 @@ class PreparedJob:
     @property
     def expected_verdicts(self) -> int:
         """Verdicts and grades, estimated for texts that don't exist yet."""
-        return sum(e.verdicts for e in self.estimates)
+        imported = sum(shard.verdicts_answered + shard.verdicts_failed for shard in self.shards)
+        return imported + sum(e.verdicts for e in self.estimates)
 
     @property
     def exact(self) -> bool:
@@ -293,9 +296,12 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
                 await connection.rollback()
                 return await _earlier_job(connection, tenant, client_key.made_by(held))
         announced = await shards.refill(connection, job_id, deps.window)
+        settled = await _settled(connection, job_id, prepared)
         row = await jobs.get_job(connection, tenant, job_id)
         await connection.commit()
     await deps.queue.announce_shards(announced)
+    if settled:
+        await deps.queue.announce_finalize(job_id)
     if row is None:
         raise RuntimeError(f"{job_id} vanished inside its own transaction")
     return row
@@ -310,6 +316,14 @@ async def check_submission(deps: SubmissionDependencies, tenant: str, submission
     prepared = await _prepared(deps, tenant, submission)
     _refuse_unconfirmed(deps, submission.wanted, prepared)
     return prepared
+
+
+async def _settled(connection: AsyncConnection, job_id: str, prepared: PreparedJob) -> bool:
+    """Whether a job can be finalized at once, because all its judges are imported; marks it as begun."""
+    if prepared.preparations or not all(shard.done for shard in prepared.shards):
+        return False
+    await shards.start_job(connection, job_id)
+    return await settle(connection, job_id, JobStatus.RUNNING)
 
 
 def _refuse_unconfirmed(

@@ -16,10 +16,10 @@ from app.domain.jobs.request import JobIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stored_texts import StoredTexts, choose
 from app.domain.jobs.text_source import StoredText, TextSource
+from app.domain.jobs.verdicts_request import MOST_UNITS
 from app.domain.results.contract import SourceOfTexts
 from app.domain.results.model_groups import Attributes
 from app.services.job_context import decode_spec
-from app.services.jobs.existing_texts import MAX_UNITS
 from app.services.long_texts import on_a_thread
 
 JUDGED = frozenset({"answered", "refused"})
@@ -112,7 +112,7 @@ async def _split_anew(
         async for words in copied_texts.read_words(connection, tenant, [text.key for text in read]):
             found = await on_a_thread(tenant, partial(_split, segmenter, words))
             if found is None:
-                return f"a text has more than {MAX_UNITS:,} sentences by {segmenter.name}"
+                return f"a text has more than {MOST_UNITS:,} sentences by {segmenter.name}"
             split |= found
     return replace(
         offered,
@@ -129,8 +129,8 @@ def _split(segmenter: Segmenter, words: Sequence[Words]) -> dict[Key, tuple[int,
     """Sentences of texts by their keys; ``None`` if one has too many."""
     found = {}
     for each in words:
-        units = () if runaway(each.text, MAX_UNITS) else segmenter.segment(each.text, MAX_UNITS)
-        if len(units) > MAX_UNITS or (not units and runaway(each.text, MAX_UNITS)):
+        units = () if runaway(each.text, MOST_UNITS) else segmenter.segment(each.text, MOST_UNITS)
+        if len(units) > MOST_UNITS or (not units and runaway(each.text, MOST_UNITS)):
             return None
         spans = (
             f"{{{','.join(str(unit.start) for unit in units)}}}",

@@ -22,7 +22,7 @@ def sampled_models(spec: JobSpec) -> Iterator[tuple[SampledRole, Model]]:
             yield from (("model", model) for model in spec.models)
         if spec.gym is not None:
             yield from (("persona_agent", with_sampling(model)) for model in spec.models)
-    yield from (("judge", judge) for judge in spec.judges)
+    yield from (("judge", spec.judges[n]) for n in spec.asked_judges)
 
 
 def sent_of(model: Model) -> Sent:

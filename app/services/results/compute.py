@@ -274,7 +274,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     reasons = _incomplete(cells, () if graded is None else graded.persona_scores, lacking)
     completeness: Completeness = "partial" if reasons else "full"
     judges = {judge.label: judge.simulated for judge in spec.judges}
-    measured = summarize(cells, judges, spec.seed)
+    imported = {judge.label: judge.imported for judge in spec.judges if judge.imported is not None}
+    measured = summarize(cells, judges, spec.seed, imported)
     check = _check(context, rows)
     results = Results(
         job=job.id,

@@ -131,7 +131,7 @@ async def _end(connection: AsyncConnection, job: JobRow, spec: JobSpec, *, calle
         await _move(connection, job, JobStatus.CANCELLED, job.status_reason, stopped_by)
     elif stopped_by is not None:
         await _move(connection, job, JobStatus.FAILED, job.status_reason, stopped_by)
-    elif (not called and (error := await _unanswered(connection, job)) is not None) or (
+    elif (not called and spec.called and (error := await _unanswered(connection, job)) is not None) or (
         error := await _useless(connection, job, spec)
     ) is not None:
         await _move(connection, job, JobStatus.FAILED, error.code, error)
@@ -158,7 +158,8 @@ async def _useless(connection: AsyncConnection, job: JobRow, spec: JobSpec) -> J
         if found := await failures.useless_texts(connection, job.id, model.label):
             detail = f"none of the model's responses can be judged: {_counted(found)}"
             return stop_error(JobMustStopError(NO_TEXT, detail, model.label, Stage.GENERATION))
-    for number, judge in enumerate(spec.judges):
+    for number in spec.asked_judges:
+        judge = spec.judges[number]
         if found := await failures.useless_verdicts(connection, job.id, number):
             detail = f"none of the judge's verdicts has a score: {_counted(found)}"
             return stop_error(JobMustStopError(NO_SCORE, detail, judge.label, Stage.JUDGING))

@@ -32,6 +32,7 @@ from app.services.results.manifest import RELEASE
 from app.services.results.responses import read_response
 
 NOT_ASKED = "no judge was asked: the response is a refusal, whose sentences get verdicts that say so"
+IMPORTED = "the verdict was imported: {source}"
 NO_PROMPT = "no judge was asked: {error}"
 PART = "a call about several sentences: of its reply the part about this one is stored"
 NOTHING = "the reply gave nothing usable for this sentence, which was then asked about alone"
@@ -110,10 +111,10 @@ class _Asked:
 
     def verdicts(self, unit: JudgedUnit, second: Sequence[SecondReply]) -> Iterator[JudgeCall]:
         """The calls about a sentence: those that count, then the others."""
-        refused = self.response.refusal
         for verdict in unit.verdicts:
+            unasked = self.response.refusal or verdict.judge in self.response.imported_judges
             group = self._group(unit) if verdict.group_size > 1 else [unit]
-            prompt = None if refused else self._about(self._dimension(verdict.dimension), group)
+            prompt = None if unasked else self._about(self._dimension(verdict.dimension), group)
             yield _call(
                 self._judge(verdict.judge), prompt, verdict, purpose="verdict",
                 dimension=verdict.dimension, units=group,
@@ -196,7 +197,7 @@ def _call(
         thoughts=said.thoughts,
         suspicion=said.suspicion,
         reused=said.reused,
-        notes=list(_notes(prompt, said, len(units), note)),
+        notes=list(_notes(judge, prompt, said, len(units), note)),
     )
 
 
@@ -206,9 +207,11 @@ def _parameters(judge: Model) -> Mapping[str, object]:
 
 
 def _notes(
-    prompt: JudgePrompt | None, said: UnitVerdict | ResponseGrade, units: int, note: str
+    judge: Model, prompt: JudgePrompt | None, said: UnitVerdict | ResponseGrade, units: int, note: str
 ) -> Iterator[str]:
-    if prompt is None:
+    if judge.imported is not None:
+        yield IMPORTED.format(source=judge.imported.source)
+    elif prompt is None:
         yield NOT_ASKED if said.error is None else NO_PROMPT.format(error=said.error)
     if note:
         yield note

@@ -1,6 +1,7 @@
 """The manifest: everything needed to reproduce a result, and its deviations from the papers."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 from platform import python_version
 from typing import Any
@@ -87,6 +88,7 @@ def manifest(
         "iterations": spec.iterations,
         "seed": spec.seed,
         "existing_texts": spec.provided,
+        **({} if spec.given_units is None else {"given_units": spec.given_units}),
         "reuse": _reuse(spec.reuse, reused_snapshots),
         "execution": spec.execution.value,
         **({} if spec.execution is Execution.DIRECT else {"batches": list(batches)}),
@@ -185,6 +187,7 @@ def _model(model: Model) -> dict[str, Any]:
             "extra": dict(parameters.extra),
         },
         **({} if model.takes is None else parameters_of(model).model_dump()),
+        **({} if model.imported is None else {"imported": asdict(model.imported)}),
     }
 
 
@@ -219,6 +222,10 @@ def _hardening_deviations(spec: JobSpec) -> list[str]:
 def _judge_deviations(spec: JobSpec) -> list[str]:
     found = []
     for judge in spec.judges:
+        if judge.imported is not None:
+            dated = "" if judge.imported.date is None else f" of {judge.imported.date}"
+            found.append(f"Verdicts of {judge.label} were imported: {judge.imported.source}{dated}.")
+            continue
         sent = sent_of(judge)
         temperature = sent.values.get("temperature")
         if "temperature" in sent.ignored:
@@ -298,8 +305,13 @@ def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
     return found
 
 
-def _splitting(segmenter: str) -> str:
+def _splitting(spec: JobSpec) -> str:
+    if spec.given_units == "responses":
+        return "Imported verdicts are on whole responses; each response counts as one sentence."
+    segmenter = spec.instrument.segmenter
     how = "NLTK's Punkt with parameters of our own" if segmenter == FIRST_SEGMENTER else segmenter
+    if spec.given_units == "sentences":
+        return f"Sentences are as they were given with texts or verdicts, otherwise split by {how}."
     return f"Sentences are split by {how}; the paper's are those of NLTK's English model."
 
 
@@ -314,7 +326,7 @@ def _own_prompts(
 def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
     found = [
         "Judges' replies are read strictly; the paper's released code takes the first digit that it finds.",
-        _splitting(spec.instrument.segmenter),
+        _splitting(spec),
         "Refusals are recognised by anchored phrases and by the provider's own signal, not by key words anywhere.",
     ]
     found += _own_prompts(spec.tasks, load_atomic(PAPER_VERSION).tasks)

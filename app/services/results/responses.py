@@ -473,7 +473,9 @@ def _judged(
         instruction=record.instruction,
         iteration=_iteration(spec, record.run, gym=of_gym),
         status=record.status,
-        text=record.text,
+        text=None
+        if record.text == "" and texts
+        else record.text,  # sentences without words: it was not given
         refusal=record.status == "refused",
         error=record.error,
         finish_reason=_finish_reason(record.finish_reason),
@@ -488,6 +490,7 @@ def _judged(
         reused=origins.get((*position, None, None, None)),
         persona_description="" if cell.control else cell.persona.description,
         persona_traits=() if cell.control else words[cell.person],
+        imported_judges=words.imported,
     )
 
 
@@ -546,11 +549,12 @@ def _suspicion(stored: str | None) -> Suspicion | None:
 
 
 class _Words(dict[int, tuple[str, ...]]):
-    """The traits in words of a page's personas, by their index in the specification."""
+    """The traits in words of a page's personas, by their index in the specification; and its imported judges."""
 
     def __init__(self, context: JobContext) -> None:
         super().__init__()
         self._spec = context.spec
+        self.imported = tuple(judge.label for judge in context.spec.judges if judge.imported is not None)
 
     def __missing__(self, person: int) -> tuple[str, ...]:
         found = self[person] = traits_in_words(self._spec.personas[person], self._spec.dimensions)

@@ -75,7 +75,8 @@ async def worst_sentence(
     worst = max(
         found, key=lambda each: (each.deviation, each.outside, -abs(len(texts[each.place]) - READABLE))
     )
-    return _told(job, context, worst, normalise(texts[worst.place]))
+    # Of imported verdicts the texts may not be known.
+    return _told(job, context, worst, normalise(texts[worst.place])) if texts[worst.place] else None
 
 
 def _likely(context: JobContext, levels: Levels, scores: Scores) -> list[_Likely]:

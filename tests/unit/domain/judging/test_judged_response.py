@@ -68,6 +68,7 @@ RESPONSE = JudgedResponse(
     persona_description="extroverted person",
     persona_traits=("high in extraversion",),
     figures=(ResponseFigures("E", 1, 4.0, 1.0, 1.0, None),),
+    imported_judges=("i",),
 )
 JSON = (
     '{"data":[{"id":"resp_1","model":"m","persona":"E-high","levels":{"E":"high"},"task":"essay",'
@@ -81,7 +82,7 @@ JSON = (
     '"error":"filtered: no","reused":null,"suspicion":null,"finish_reason":null,"thoughts":null}],'
     '"score":3.6666666666666665,"reused":"other_job",'
     '"persona_description":"extroverted person","persona_traits":["high in extraversion"],'
-    '"figures":[{"dimension":"E","n":1,"mean":4.0,"acc":1.0,"acc_atom":1.0,"ic_atom":null}]}],"has_more":false,"next_cursor":null}'
+    '"figures":[{"dimension":"E","n":1,"mean":4.0,"acc":1.0,"acc_atom":1.0,"ic_atom":null}],"imported_judges":["i"]}],"has_more":false,"next_cursor":null}'
 )
 
 

@@ -1,0 +1,360 @@
+"""Verdicts that were given elsewhere: what is made of them, and what is refused."""
+
+import csv
+import functools
+import io
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.api.service import Json, Service, pointers
+
+OLD = "gpt-4o-2024-05-13"
+GPT_4O: Json = {
+    "imported": OLD,
+    "provenance": {"source": "Table 17 of the atomic paper", "date": "2024-06", "note": "as printed"},
+}
+
+
+def imported_job(*responses: Json, judges: list[Any] | None = None, **fields: Any) -> Json:
+    names = dict.fromkeys(response["persona"] for response in responses)
+    personas = [{"id": name, "description": "x", "traits": {"N": LEVELS[name]}} for name in names]
+    return {
+        "personas": personas,
+        "tasks": list(dict.fromkeys(response["task"] for response in responses)),
+        "judges": [GPT_4O] if judges is None else judges,
+        "responses": list(responses),
+        **fields,
+    }
+
+
+LEVELS = {"stable": "high", "neither": "neutral"}
+
+
+def scored(
+    scores: Any, persona: str = "stable", task: str = "essay", judge: str = OLD, **fields: Any
+) -> Json:
+    given = {"scores": scores} if isinstance(scores, list) else {"score": scores}
+    return {"persona": persona, "task": task, "verdicts": [{"judge": judge, **given}], **fields}
+
+
+def finished(stack: Service, body: Json) -> Json:
+    return stack.wait(stack.submit(body)["id"], "completed", "failed", "cancelled")
+
+
+def results_of(stack: Service, job: Json) -> Json:
+    found: Json = stack.get(f"/v1/jobs/{job['id']}/results").json()
+    return found
+
+
+SCORES = {
+    ("stable", "essay", 0): [3, 4, 2, 1, 9, 4, 5, 4, 5, 4, 4, 9],
+    ("neither", "social_media_post", 0): [5, 5, 5, 5, 3, 5, 4, 5, 5, 9],
+    ("neither", "social_media_post", 1): [2, 2, 2, 4, 5, 2, 3, 3, 9, 4, 3, 4, 2, 4],
+    ("neither", "questionnaire", 0): [1, 1, 1, 1, 1, 1, 5],
+    ("neither", "questionnaire", 1): [5, 5, 5],
+}
+PRINTED = (
+    (3.6, 0, 0.7, 0.4),
+    (4.67, 0, 0.11, 0.67),
+    (3.08, 1, 0.23, 0.5),
+    (1.57, 0, 0.0, 0.3),  # ACC_atom is printed as .06, which no seven scores can give
+    (5, 0, 0, 1),
+)
+
+
+@pytest.fixture(scope="module")
+def job(stack: Service) -> Json:
+    responses = [
+        scored(scores, persona, task, run=run, **({"item": "N-1"} if task == "questionnaire" else {}))
+        for (persona, task, run), scores in SCORES.items()
+    ]
+    return finished(stack, imported_job(*responses))
+
+
+class TestTable17:
+    """The atomic paper's worked examples: its scores give its figures."""
+
+    def test_it_ends_without_a_call(self, stack: Service, job: Json) -> None:
+        assert (job["status"], job["error"]) == ("completed", None)
+        reason = "cells_without_figure: 3 of 6 cells have no scored sentence"
+        assert results_of(stack, job)["completeness_reasons"] == [reason]
+        assert job["usage"]["calls"] == 0
+        assert job["progress"]["judging"]["succeeded"] == sum(map(len, SCORES.values()))
+        assert job["started_at"] <= job["finished_at"]
+
+    def test_its_figures_are_the_paper_s(self, stack: Service, job: Json) -> None:
+        found = {
+            (each["persona"], each["task"], each["run"]): each["figures"][0]
+            for each in stack.walk(f"/v1/jobs/{job['id']}/responses")
+        }
+        for place, printed in zip(SCORES, PRINTED, strict=True):
+            figures = [found[place][name] for name in ("mean", "acc", "acc_atom", "ic_atom")]
+            assert figures == pytest.approx(printed, abs=0.0051), place
+        cells = {(cell["persona"], cell["task"]): cell["metrics"] for cell in results_of(stack, job)["cells"]}
+        post, interview = cells["neither", "social_media_post"], cells["neither", "questionnaire"]
+        rc = [cell[name]["value"] for cell in (post, interview) for name in ("rc", "rc_atom")]
+        assert rc == pytest.approx([0.60, 0.21, 0.14, -0.71], abs=0.0051)
+
+    def test_the_judge_is_told_to_be_imported(self, stack: Service, job: Json) -> None:
+        results = results_of(stack, job)
+        (judge,) = results["judges"]
+        assert judge["imported"] == GPT_4O["provenance"]
+        assert results["manifest"]["judges"][0]["imported"] == GPT_4O["provenance"]
+        assert any("imported" in each and OLD in each for each in results["manifest"]["deviations"])
+
+    def test_texts_are_not_given(self, stack: Service, job: Json) -> None:
+        for each in stack.walk(f"/v1/jobs/{job['id']}/responses"):
+            assert each["text"] is None
+            assert [unit["span"] for unit in each["units"]] == [[0, 0]] * len(each["units"])
+
+    def test_it_is_marked_wherever_it_shows(self, stack: Service, job: Json) -> None:
+        path = f"/v1/jobs/{job['id']}"
+        for page in (f"{path}/report?format=html", f"/jobs/{job['id']}"):
+            assert "Table 17 of the atomic paper" in stack.get(page).text, page
+        report = stack.get(f"{path}/report?format=html").text
+        assert f"{OLD} (imported): 4" in report
+        assert "sentence 3 (text not given)" in report
+        rows = list(csv.DictReader(io.StringIO(stack.get(f"{path}/report?format=csv").text)))
+        assert {row["imported_judges"] for row in rows} == {OLD}
+        first = next(stack.walk(f"{path}/responses"))
+        assert first["imported_judges"] == [OLD]
+        calls = stack.get(f"{path}/responses/{first['id']}/judge-calls", params={"unit": 0}).json()["data"]
+        assert [(call["prompt"], call["notes"]) for call in calls] == [
+            (None, ["the verdict was imported: Table 17 of the atomic paper"])
+        ]
+
+    def test_nobody_is_asked_to_read_texts_that_are_not_there(self, stack: Service, job: Json) -> None:
+        again = {"responses": {"job": job["id"]}, "judges": ["simulated/sim-judge"]}
+        assert pointers(stack.post("/v1/jobs", again)) == ["/responses/job"]
+        drawn = stack.post(
+            "/v1/labelling-rounds", {"job": job["id"], "kind": "sentences", "dimension": "N", "size": 5}
+        )
+        assert drawn.status_code == 422
+
+    def test_it_can_be_held_to_a_gate(self, stack: Service, job: Json) -> None:
+        found = stack.get(f"/v1/jobs/{job['id']}/gate", params={"threshold": "acc_atom<=0.9"}).json()
+        assert found["checks"], found
+
+
+class TestOtherForms:
+    def test_own_sentences_are_found_in_the_text(self, stack: Service) -> None:
+        text = "I\u2019m calm \u2014 always.  Mostly; at\nleast today! Bye"
+        units = ["I'm calm -- always.", "Mostly;", "at least today!"]
+        body = imported_job(scored([5, None, "not_applicable"], text=text, units=units))
+        job = finished(stack, body)
+        (response,) = stack.walk(f"/v1/jobs/{job['id']}/responses")
+        assert response["text"] == text
+        assert [" ".join(unit["text"].split()) for unit in response["units"]] == units
+        said = [
+            (each["status"], each["score"], each["error"])
+            for unit in response["units"]
+            for each in unit["verdicts"]
+        ]
+        missing = "not_given: the imported judge has no verdict on this sentence"
+        assert said == [("scored", 5, None), ("failed", None, missing), ("not_applicable", None, None)]
+        assert (job["status"], job["completeness"]) == ("completed", "partial")
+        assert results_of(stack, job)["manifest"]["given_units"] == "sentences"
+
+    def test_sentences_may_come_without_the_text(self, stack: Service) -> None:
+        job = finished(stack, imported_job(scored([5, 4], units=["Calm.", " Very calm. "])))
+        (response,) = stack.walk(f"/v1/jobs/{job['id']}/responses")
+        assert response["text"] == "Calm. Very calm."
+        assert [unit["text"] for unit in response["units"]] == ["Calm.", "Very calm."]
+
+    def test_a_score_of_the_whole_response_is_one_unit(self, stack: Service) -> None:
+        job = finished(stack, imported_job(scored(4, text=" Calm. Very. "), scored(2), scored(None)))
+        (cell,) = results_of(stack, job)["cells"]
+        values = {name: metric["value"] for name, metric in cell["metrics"].items()}
+        assert (values["acc"], values["acc_atom"], values["mean"]) == (0.5, 0.5, 3)
+        assert values["ic_atom"] is None
+        assert (values["rc"], values["rc_atom"]) == (0.5, 0)
+        first = next(stack.walk(f"/v1/jobs/{job['id']}/responses"))
+        assert [unit["text"] for unit in first["units"]] == ["Calm. Very."]
+        assert results_of(stack, job)["manifest"]["given_units"] == "responses"
+
+    def test_a_retry_asks_nobody_for_what_is_missing(self, stack: Service) -> None:
+        job = finished(stack, imported_job(scored([5, None, "unparsed"]), scored([4])))
+        assert stack.post(f"/v1/jobs/{job['id']}/retry").json()["status"] == "completed"
+        assert stack.job(job["id"])["completeness"] == "partial"
+
+    def test_a_refusal_is_one_unless_the_judge_scored_it(self, stack: Service) -> None:
+        refusal = "I'm sorry, but I can't help with that."
+        body = imported_job(
+            scored([4], text=refusal),
+            scored([None], text=refusal),
+            scored(["refused"], text="Calm."),
+            scored(["refused"]),
+            scored([5], text="Calm."),
+        )
+        job = finished(stack, body)
+        found = list(stack.walk(f"/v1/jobs/{job['id']}/responses"))
+        assert [each["status"] for each in found] == ["answered", "refused", "refused", "refused", "answered"]
+        assert results_of(stack, job)["cells"][0]["units"]["refused"] == 3
+
+    def test_beside_a_judge_that_is_called(self, stack: Service) -> None:
+        texts = [f"I love number {n}. It is calm. Nothing worries me." for n in range(6)]
+        body = imported_job(
+            *(scored([5, 4, None], text=text) for text in texts), judges=[GPT_4O, "simulated/sim-judge"]
+        )
+        job = finished(stack, body)
+        assert (job["status"], job["completeness"]) == ("completed", "partial")
+        assert job["usage"]["calls"] == 18
+        results = results_of(stack, job)
+        assert [judge.get("imported") is None for judge in results["judges"]] == [False, True]
+        (everything, *_) = results["verdict_agreement"]
+        assert everything["pairs"][0]["judges"] == [OLD, "simulated/sim-judge"]
+        pair = everything["pairs"][0]
+        assert pair["exact_agreement"]["n"] > 0
+        assert pair["exact_agreement"]["n"] + pair["left_out"] >= 12
+        plan = stack.post("/v1/jobs/plan", body).json()
+        assert (plan["calls"], [stage["model"] for stage in plan["stages"]]) == (18, ["simulated/sim-judge"])
+
+
+def test_verdicts_of_a_job_come_back_as_the_same_figures(stack: Service) -> None:
+    """Its own verdicts, exported and imported into another job, give its metrics, totals and agreement."""
+    original = finished(
+        stack,
+        {
+            "personas": ["E-low", "N-high"],
+            "tasks": ["essay", "questionnaire"],
+            "models": ["simulated/sim-drifting", "simulated/sim-refusing"],
+            "judges": ["simulated/sim-judge", "simulated/sim-judge-noisy"],
+            "instructions": [0, 1],
+            "iterations": 2,
+        },
+    )
+    judges = {"simulated/sim-judge": "one", "simulated/sim-judge-noisy": "two"}
+    responses = [
+        {
+            **{name: each[name] for name in ("persona", "task", "run", "instruction", "model", "text")},
+            "item": each["item"]["id"],
+            "units": [unit["text"] for unit in each["units"]],
+            "verdicts": list(exported(each, judges)),
+        }
+        for each in stack.walk(f"/v1/jobs/{original['id']}/responses")
+    ]
+    imported = [{"imported": name, "provenance": {"source": original["id"]}} for name in judges.values()]
+    again = finished(
+        stack,
+        {
+            **{name: original["spec"][name] for name in ("personas", "tasks")},
+            "judges": imported,
+            "responses": responses,
+        },
+    )
+    assert (again["status"], again["completeness"]) == ("completed", original["completeness"])
+    assert again["usage"]["calls"] == 0
+    ours, theirs = (results_of(stack, job) for job in (original, again))
+    for name in ("cells", "totals", "verdict_agreement", "correlations", "length_effects"):
+        assert comparable(theirs[name]) == comparable(renamed(ours[name], judges)), name
+    assert stack.get(f"/v1/jobs/{again['id']}/report?format=html").status_code == 200
+
+
+def exported(response: Json, judges: dict[str, str]) -> Iterator[Json]:
+    said: dict[tuple[str, str], list[Any]] = {}
+    for unit in response["units"]:
+        for each in unit["verdicts"]:
+            score = each["status"] if each["score"] is None else each["score"]
+            said.setdefault((each["judge"], each["dimension"]), []).append(score)
+    for (judge, dimension), scores in said.items():
+        yield {"judge": judges[judge], "dimension": dimension, "scores": scores}
+
+
+def renamed(found: Any, judges: dict[str, str]) -> Any:
+    return json.loads(
+        functools.reduce(
+            lambda text, each: text.replace(*each),
+            [(f'"{old}"', f'"{new}"') for old, new in sorted(judges.items(), reverse=True)],
+            json.dumps(found),
+        )
+    )
+
+
+def comparable(found: Any) -> Any:
+    """Without what imported verdicts can't know: who was simulated, and how many runs were planned."""
+    if isinstance(found, dict):
+        return {
+            key: comparable(value)
+            for key, value in found.items()
+            if key not in {"simulated", "wording_effects"}
+        }
+    return [comparable(each) for each in found] if isinstance(found, list) else found
+
+
+ONE = {"judge": OLD, "scores": [5]}
+TEXT = "Calm. Very calm."
+
+
+@pytest.mark.parametrize(
+    ("response", "pointer"),
+    [
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "scores": [5]}]}, "verdicts/0/scores"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "scores": [5, 6]}]}, "verdicts/0/scores/1"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "scores": [5, 4.0]}]}, "verdicts/0/scores/1"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "scores": [5, True]}]}, "verdicts/0/scores/1"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "scores": [5, "failed"]}]}, "verdicts/0/scores/1"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "scores": [5, [4]]}]}, "verdicts/0/scores/1"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "score": 99}]}, "verdicts/0/score"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD, "score": 5, "scores": [5, 5]}]}, "verdicts/0"),
+        ({"text": TEXT, "verdicts": [{"judge": OLD}]}, "verdicts/0"),
+        ({"text": TEXT, "verdicts": [{"judge": "gpt-4o", "scores": [5, 5]}]}, "verdicts/0/judge"),
+        (
+            {"text": TEXT, "verdicts": [{"judge": OLD, "dimension": "E", "scores": [5, 5]}]},
+            "verdicts/0/dimension",
+        ),
+        ({"verdicts": [ONE, ONE]}, "verdicts/1/judge"),
+        ({"text": TEXT, "units": ["Very calm.", "Calm."], "verdicts": []}, "units/1"),
+        ({"text": TEXT, "units": ["Calm.", " "], "verdicts": []}, "units/1"),
+        ({"units": ["a", "b"], "verdicts": [ONE]}, "verdicts/0/scores"),
+        ({"units": ["a"], "verdicts": [{"judge": OLD, "score": 5}]}, "units"),
+        ({"verdicts": [ONE], "text": None, "unknown": 1}, "unknown"),
+        ({}, "text"),
+        ({"verdicts": [{"judge": OLD, "scores": [5] * 32_768}]}, "verdicts/0/scores"),
+    ],
+)
+def test_bad_verdicts_are_refused_by_field(
+    api: Service, nothing_created: None, response: Json, pointer: str
+) -> None:
+    answer = api.post("/v1/jobs", imported_job({"persona": "stable", "task": "essay", **response}))
+    assert answer.status_code == 422
+    assert pointers(answer)[0] == f"/responses/0/{pointer}", answer.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"judges": [GPT_4O, GPT_4O]}, "/judges/1"),
+        ({"judges": [GPT_4O, "acme/acme-judge"]}, "/responses/0/text"),
+        ({"judges": [{"imported": OLD}]}, "/judges/0/provenance"),
+        ({"judges": [{"imported": OLD, "provenance": {}}]}, "/judges/0/provenance/source"),
+        (
+            {"judges": [{"imported": OLD, "provenance": {"source": "x", "date": "June"}}]},
+            "/judges/0/provenance/date",
+        ),
+        (
+            {"judges": [{"imported": OLD, "model": "acme/acme-1", "provenance": {"source": "x"}}]},
+            "/judges/0/model",
+        ),
+        ({"judging": {"order_check": {"share": 0.5}}}, "/judging"),
+        ({"protocol": "hardened"}, "/protocol"),
+        ({"execution": "batch"}, "/execution"),
+        ({"responses": None, "models": ["acme/acme-1"]}, "/judges/0"),
+        ({"responses": [scored([5]), scored(5)]}, "/responses/1/verdicts/0/score"),
+        (
+            {
+                "responses": [scored([5], judge="acme/acme-judge", text="x")],
+                "judges": [GPT_4O, "acme/acme-judge"],
+            },
+            "/responses/0/verdicts/0/judge",
+        ),
+    ],
+)
+def test_bad_jobs_are_refused_by_field(
+    api: Service, nothing_created: None, fields: Json, pointer: str
+) -> None:
+    answer = api.post("/v1/jobs", imported_job(scored([5])) | fields)
+    assert answer.status_code == 422
+    assert pointer in pointers(answer), answer.text
