@@ -17,10 +17,13 @@ from app.domain.jobs.import_preview import (
     SampleRecord,
 )
 from app.domain.jobs.imports import MAX_QUESTIONS
-from app.importers.records import Asked, Character, Options, Record, Refused, Said, fault_of
+from app.importers.atomic_scores import JUDGE
+from app.importers.records import Asked, Character, Options, Record, Refused, Said, Scored, fault_of
 
 DEFAULT_TASK = "social_media_post"
 """Where neither the file nor the user names one: of the atomic tasks the only one that asks nothing, so texts of all kinds fit."""
+SEVERAL_ITEMS = "questionnaire"
+"""The task of scores of several responses a run."""
 QUESTION_TASK = "persona_consistency"
 """Of questions without answers: the one of PersonaGym's tasks that fits any question."""
 TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, MOST_IN_NAME = 200_000, 20_000, 20_000, 100
@@ -55,6 +58,7 @@ class Collector:
         self._samples: list[SampleRecord] = []
         self._unused: Counter[str] = Counter()
         self._unnamed_models = 0
+        self._scored = 0
 
     def add(self, record: Record) -> None:
         """Takes a record, or refuses it."""
@@ -66,9 +70,11 @@ class Collector:
         if len(self._refused) < MOST_LISTED:
             self._refused.append(RefusedRecord(place=record.place, reason=reason))
 
-    def _take(self, record: Said | Character | Asked) -> str | None:
+    def _take(self, record: Said | Scored | Character | Asked) -> str | None:
         if isinstance(record, Said):
             return self._take_text(record)
+        if isinstance(record, Scored):
+            return self._take_scores(record)
         return self._take_character(record) if isinstance(record, Character) else self._take_question(record)
 
     def _take_text(self, said: Said) -> str | None:
@@ -99,6 +105,29 @@ class Collector:
             response |= {name: value for name, value in own.items() if value is not None}
         self._responses.append(response)
         self._count(said, model, persona, task)
+        return None
+
+    def _take_scores(self, scored: Scored) -> str | None:
+        """Adds a response of which only a judge's scores are known; says why not, if it can't be one."""
+        chosen = self._options
+        if len(chosen.traits) > 1:
+            return "the scores are on one trait; name only that"
+        if len(self._responses) >= MOST_TEXTS:
+            return f"a job has at most {MOST_TEXTS:,} texts"
+        task = chosen.task or (SEVERAL_ITEMS if scored.item is not None else DEFAULT_TASK)
+        if task in self._gym_tasks:
+            return "its scores are of sentences, not of answers to PersonaGym's questions"
+        model = " ".join((chosen.model or "imported").split())[:MOST_IN_NAME]
+        persona, fault = self._persona_of_scores()
+        if persona is None:
+            return fault
+        response: dict[str, Any] = {"persona": persona, "task": task, "model": model, "run": scored.run}
+        response["verdicts"] = [{"judge": JUDGE, "scores": list(scored.scores)}]
+        if scored.item is not None:
+            response["item"] = "-".join([*chosen.traits, str(scored.item + 1)])
+        self._responses.append(response)
+        self._scored += 1
+        self._count(Said(scored.place, "", model=model), model, persona, task)
         return None
 
     def _count(self, said: Said, model: str, persona: str, task: str) -> None:
@@ -133,6 +162,18 @@ class Collector:
         if described is None:
             return None, "has no persona (no system message or column); choose one for all texts"
         return self._kept(described, None, MOST_IN_JOB, said.traits)
+
+    def _persona_of_scores(self) -> tuple[str | None, str | None]:
+        """The id of the persona of all scores: on a trait, unless another is chosen, the paper's, which is built in."""
+        if self._options.persona is not None:
+            return self._persona_of(Said("", ""))
+        for dimension, level in self._options.traits.items():
+            id_ = f"{dimension}-{level}"
+            if not _ID.fullmatch(id_):
+                return None, "its trait is none of the paper's; choose a persona"
+            self._personas.setdefault(id_, {})
+            return id_, None
+        return self._kept("the persona of these scores", None, MOST_IN_JOB)
 
     def _kept(
         self, description: str, name: str | None, most: int, own_traits: Mapping[str, str] = NO_TRAITS
@@ -239,7 +280,11 @@ class Collector:
 
     def _job(self, own: list[dict[str, Any]]) -> dict[str, Any]:
         named = [id_ for id_, persona in self._personas.items() if not persona]
-        return {"personas": [*named, *own], "tasks": list(self._tasks), "responses": self._responses}
+        body = {"personas": [*named, *own], "tasks": list(self._tasks), "responses": self._responses}
+        if self._scored:
+            source = {"source": "atomic_scores.txt", "note": "The file does not name its judge."}
+            body["judges"] = [{"imported": JUDGE, "provenance": source}]
+        return body
 
     def _notes(self) -> list[str]:
         """What the user should know, or still has to say."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from app.domain.contract import check_storable
+from app.domain.judging.imported import Score
 from app.domain.personagym.task import GymTask
 
 
@@ -87,7 +88,24 @@ class Refused:
     reason: str
 
 
-Record: TypeAlias = Said | Character | Asked | Refused
+@dataclass(frozen=True, slots=True)
+class Scored:
+    """A judge's scores of a response whose text is not there.
+
+    Attributes:
+        place: Where they stand.
+        scores: One a sentence.
+        run: The repetition, from 0.
+        item: Number of the item, from 0, where a run has several.
+    """
+
+    place: str
+    scores: Sequence[Score]
+    run: int
+    item: int | None
+
+
+Record: TypeAlias = Said | Scored | Character | Asked | Refused
 
 
 class WrongRecordError(Exception):

@@ -7,6 +7,7 @@ from typing import Any
 
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers import (
+    atomic_scores,
     character_cards,
     chats,
     inspect_log,
@@ -160,6 +161,12 @@ KINDS = (
         lambda document, options: own_files.is_personagym(document, options.gym_tasks),
         lambda document, options: own_files.read_personagym(document, options.gym_tasks),
         {"persona": "the file's name", "task": "its keys"},
+    ),
+    Kind(
+        "atomic_scores",
+        lambda document, _: atomic_scores.is_scores(document),
+        lambda document, _: atomic_scores.read_scores(document),
+        {"run": "first list", "item": "second list", "scores": "third list"},
     ),
     Kind("assay", _is_export, _read_export, {"persona": "persona_description", "text": "text"}),
     Kind("table", _is_table, _read_table, {what: " or ".join(names) for what, names in tables.USUAL.items()}),

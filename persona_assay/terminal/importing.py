@@ -99,7 +99,8 @@ def _bodies(previews: Sequence[ImportPreview], asked: Body, name: str | None) ->
             "tasks": _distinct(each for job in jobs for each in job["tasks"]),
             "responses": [each for job in jobs for each in job["responses"]],
         }
-        found["job"] |= asked
+        imported = _distinct(each for job in jobs for each in job.get("judges", []))
+        found["job"] |= asked | ({"judges": [*imported, *asked.get("judges", [])]} if imported else {})
     personas = _distinct(
         each for preview in previews if preview["persona_set"] for each in preview["persona_set"]["personas"]
     )

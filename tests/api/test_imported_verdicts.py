@@ -4,7 +4,10 @@ import csv
 import functools
 import io
 import json
-from collections.abc import Iterator
+import random
+from collections.abc import Callable, Iterator
+from itertools import chain, combinations
+from statistics import fmean, pstdev
 from typing import Any
 
 import pytest
@@ -358,3 +361,49 @@ def test_bad_jobs_are_refused_by_field(
     answer = api.post("/v1/jobs", imported_job(scored([5])) | fields)
     assert answer.status_code == 422
     assert pointer in pointers(answer), answer.text
+
+
+def test_score_files_of_the_paper_s_code_give_its_figures(stack: Service) -> None:
+    """`atomic_scores.txt` as it is: the cell's figures are those of the released `calculate.py`, written out here."""
+    made = random.Random(3)
+    scores = [
+        [[made.choice([1, 2, 3, 4, 5, 5, 9, 999]) for _ in range(made.randrange(1, 7))] for _ in range(10)]
+        for _ in range(6)
+    ]
+    scores[2][4] = [99]
+    answer = stack.post(
+        "/v1/imports?name=atomic_scores.txt&trait=O%3Dhigh&model=gpt-3.5-turbo-0125",
+        content=str(scores).encode(),
+        headers={"content-type": "application/octet-stream"},
+    )
+    preview = answer.json()
+    assert (preview["kind"], preview["found"], preview["refused"]) == ("atomic_scores", 60, 0)
+    job = finished(stack, preview["job"])
+    (cell,) = results_of(stack, job)["cells"]
+    found = {name: cell["metrics"][name]["value"] for name in ("mean", "acc_atom", "ic_atom", "rc_atom")}
+    assert found == pytest.approx(figures_of_the_released_code(scores), abs=1e-12)
+    assert cell["units"]["refused"] == 1
+
+
+def figures_of_the_released_code(runs: list[list[list[int]]]) -> dict[str, float]:
+    valid = [[[score for score in scores if score <= 5] for scores in run] for run in runs]
+    rc = [1 - 2 * distance([*chain(*one)], [*chain(*other)]) / 4 for one, other in combinations(valid, 2)]
+    return {
+        "mean": over_runs(valid, 1, fmean),
+        "acc_atom": over_runs(valid, 1, lambda scores: fmean(score >= 11 / 3 for score in scores)),
+        "ic_atom": over_runs(valid, 2, lambda scores: 1 - pstdev(scores) / 2),
+        "rc_atom": fmean(rc),
+    }
+
+
+def over_runs(runs: list[list[list[int]]], least: int, figure: Callable[[list[int]], float]) -> float:
+    """The mean over runs of the mean over responses with so many scores."""
+    return fmean(fmean(figure(scores) for scores in run if len(scores) >= least) for run in runs)
+
+
+def distance(one: list[int], other: list[int]) -> float:
+    """Wasserstein's: the area between the two distribution functions."""
+    return sum(
+        abs(fmean(score <= end for score in one) - fmean(score <= end for score in other))
+        for end in range(1, 5)
+    )

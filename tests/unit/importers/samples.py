@@ -283,6 +283,10 @@ FILES: dict[str, dict[str, bytes]] = {
             )
         ).encode(),
     },
+    "atomic_scores": {
+        "atomic_scores.txt": b"[[[5, 1, 9], [4]], [[2, 2], [999, 3]]]",
+        "scores.json": b"[[[5, 4, 3, 4]], [[99]], [[]]]",
+    },
     "openai_messages": {
         "chat.jsonl": json_lines({"messages": CHAT}, {"messages": CHAT[:3]}),
         "chat.json": json.dumps([{"messages": CHAT, "model": "bot"}]).encode(),

@@ -156,3 +156,32 @@ def test_a_million_small_lists_take_little_memory() -> None:
         assert tracemalloc.get_traced_memory()[1] < 600 * 2**20
     finally:
         tracemalloc.stop()
+
+
+class TestScoresWithoutTexts:
+    FILE = FILES["atomic_scores"]["atomic_scores.txt"]
+
+    def test_they_are_verdicts_of_an_imported_judge(self) -> None:
+        preview = imported(self.FILE, traits={"O": "high"}, model="gpt-3.5")
+        assert preview.job is not None
+        assert (preview.job["personas"], preview.job["tasks"]) == (["O-high"], ["questionnaire"])
+        assert [judge["imported"] for judge in preview.job["judges"]] == ["atomic_scores"]
+        found = [
+            (each["run"], each["item"], each["verdicts"][0]["scores"]) for each in preview.job["responses"]
+        ]
+        assert found == [
+            (0, "O-1", [5, 1, "not_applicable"]),
+            (0, "O-2", [4]),
+            (1, "O-1", [2, 2]),
+            (1, "O-2", ["unparsed", 3]),
+        ]
+
+    def test_a_number_that_is_no_score_of_theirs_is_refused(self) -> None:
+        preview = imported(b"[[[5, 0], [4], [6], [true], 5, [1.0]], 7, []]", traits={"O": "high"})
+        assert preview.mapped == 1
+        places = ["/0/0", "/0/2", "/0/3", "/0/4", "/0/5", "/1", "/2"]
+        assert [each.place for each in preview.refused_records] == places
+
+    def test_they_are_on_one_trait(self) -> None:
+        preview = imported(self.FILE, traits={"O": "high", "E": "low"})
+        assert (preview.job, preview.refused) == (None, 4)
