@@ -42,6 +42,7 @@ STREAMS = {"/live/jobs", "/live/jobs/{job_id}", "/v1/jobs/{job_id}/events"}
 """They end with the job, or never."""
 
 BODIES: dict[tuple[str, str], Any] = {
+    ("PATCH", "/v1/schedules/{schedule_id}"): {"paused": True},
     ("PATCH", "/v1/jobs/{job_id}"): {"budget": {"calls": 7}},
     ("PATCH", "/v1/webhooks/{webhook_id}"): {"description": "mine now"},
     ("PATCH", "/v1/api-keys/{key_id}"): {"name": "mine now"},
@@ -55,6 +56,7 @@ FORMS: dict[str, str] = {
     "/jobs/{job_id}/archive": "archived=true",
     "/jobs/{job_id}/details": "name=mine+now",
     "/jobs/{job_id}/share": "days=1",
+    "/jobs/{job_id}/responses/{response_id}/flag": "annotator=me",
     "/jobs/{job_id}/labels": "kind=sentences&dimension=E&size=1&seed=1",
     "/label/{round_id}": "annotator=me&at=1&answer=3",
 }
@@ -183,10 +185,24 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
         round_id,
         job["id"],
     )
+    flag_id = "flag_" + "0" * 26
+    service.execute(
+        "INSERT INTO flags (id, tenant, job_id, annotator, cell, run, item, not_applicable, note)"
+        " VALUES (%s, 'default', %s, 'me', 0, 0, 0, false, %s)",
+        flag_id,
+        job["id"],
+        OURS,
+    )
+    schedule = {"name": OURS, "cron": "0 0 1 1 *", "time_zone": "UTC", "clone": job["id"]}
+    scheduled = service.post("/v1/schedules", schedule, headers=headers)
+    assert scheduled.status_code == 201, scheduled.text
     return {
         "job_id": job["id"],
         "response_id": f"resp_{job['id'].removeprefix('job_')}-0-0-0",
         "link_id": link.json()["id"],
+        "flag_id": flag_id,
+        "schedule_id": scheduled.json()["id"],
+        "format": "preferences",
         "webhook_id": webhook.json()["id"],
         "round_id": round_id,
         "key_id": keys["spare"]["id"],

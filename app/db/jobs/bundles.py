@@ -74,8 +74,8 @@ JOB_FIELDS = (
 )
 
 
-async def job_fields(connection: AsyncConnection, tenant: str, job_id: str) -> Json:
-    """What a bundle has of a job's row."""
+async def job_fields(connection: AsyncConnection, tenant: str, job_id: str) -> Json | None:
+    """What a bundle has of a job's row; ``None`` if there is no such job any more."""
     columns = ", ".join(f'"{name}"' for name in JOB_FIELDS)
     await _in_utc(connection)
     row = await connection.execute(
@@ -84,7 +84,7 @@ async def job_fields(connection: AsyncConnection, tenant: str, job_id: str) -> J
         ),
         {"job": job_id, "tenant": tenant},
     )
-    found: Json = row.scalar_one()
+    found: Json | None = row.scalar_one_or_none()
     return found
 
 
