@@ -39,6 +39,7 @@ from app.api.labels import flags
 from app.api.labels import routes as annotations
 from app.api.providers import model_routes
 from app.api.providers import routes as connections
+from app.api.results import baselines as named_baselines
 from app.api.results import figures
 from app.api.results import routes as comparisons
 from app.api.sets import persona_sets, question_sets, rubric_sets
@@ -112,6 +113,7 @@ RESOURCES = (
     events.router,
     figures.router,
     comparisons.router,
+    named_baselines.router,
     question_sets.router,
     persona_sets.router,
     rubric_sets.router,

@@ -196,6 +196,10 @@ class AsyncAssayClient:
     models = _method(operations.models)
     check_model = _method(operations.check_model)
     baselines = _method(operations.baselines)
+    name_baseline = _method(operations.name_baseline)
+    baseline = _method(operations.baseline)
+    rename_baseline = _method(operations.rename_baseline)
+    delete_baseline = _method(operations.delete_baseline)
 
     async def follow(self, job_id: str, *, timeout: float | None = None) -> AsyncIterator[JobDetail]:  # noqa: ASYNC109 - as in the other client
         """A job's states until it is over, the last one included; see `AssayClient.follow`."""

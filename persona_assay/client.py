@@ -205,6 +205,10 @@ class AssayClient:
     models = _method(operations.models)
     check_model = _method(operations.check_model)
     baselines = _method(operations.baselines)
+    name_baseline = _method(operations.name_baseline)
+    baseline = _method(operations.baseline)
+    rename_baseline = _method(operations.rename_baseline)
+    delete_baseline = _method(operations.delete_baseline)
 
     def follow(self, job_id: str, *, timeout: float | None = None) -> Iterator[JobDetail]:
         """A job's states until it is over, the last one included; the service says how often to ask.

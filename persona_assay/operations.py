@@ -38,6 +38,7 @@ from persona_assay.types import (
     ModelCheck,
     ModelGroups,
     ModelIn,
+    NamedBaseline,
     NewShareLink,
     PersonaList,
     PersonaSet,
@@ -74,6 +75,7 @@ Pairing: TypeAlias = Literal["cells", "items"]
 IntervalKind: TypeAlias = Literal["personas", "runs", "wordings", "both"]
 Questions: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 
+BASELINE = "/v1/baselines/{name}"
 SHARE_LINKS = "/v1/jobs/{job_id}/share-links"
 JOB = "/v1/jobs/{job_id}"
 LINES = {"jsonl": "application/jsonl", "csv": "text/csv"}
@@ -707,6 +709,32 @@ def baselines(
     """The two papers' published results in the form of a job's."""
     query = given(source=source, model=model, persona=persona, task=task)
     return Call("GET", "/v1/baselines", read_json, query=query)
+
+
+def name_baseline(name: str, *, job: str, model: str | None = None) -> Call[NamedBaseline]:
+    """Names a model of a finished job, to compare others with and hold them to; what had the name before loses it.
+
+    Args:
+        name: The name, of your own choice.
+        job: The job's id.
+        model: One of its models; required if it has several.
+    """
+    return Call("PUT", BASELINE, read_json, {"name": name}, body={"job": job} | given(model=model))
+
+
+def baseline(name: str) -> Call[NamedBaseline]:
+    """A baseline of your own."""
+    return Call("GET", BASELINE, read_json, {"name": name})
+
+
+def rename_baseline(name: str, new_name: str) -> Call[NamedBaseline]:
+    """Gives a baseline another name."""
+    return Call("PATCH", BASELINE, read_json, {"name": name}, body={"name": new_name})
+
+
+def delete_baseline(name: str) -> Call[None]:
+    """Takes a baseline's name away; its job stays."""
+    return Call("DELETE", BASELINE, read_nothing, {"name": name})
 
 
 def _gate_query(

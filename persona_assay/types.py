@@ -390,6 +390,12 @@ class BaselineLength(TypedDict):
     """The share of them that has a score, 0 to 1."""
 
 
+class BaselineRenameIn(TypedDict):
+    """Another name for a baseline."""
+
+    name: str
+
+
 class Spread(TypedDict):
     """A mean and standard deviation over personas."""
 
@@ -586,6 +592,18 @@ class ModelGroup(TypedDict):
     models: list[str]
 
 
+class NamedBaseline(TypedDict):
+    """A model of a job under a name of your own."""
+
+    name: str
+    object: Literal["baseline"]
+    job: str
+    job_name: str | None
+    model: str
+    created_at: str
+    """When it was named."""
+
+
 class Baselines(TypedDict):
     """Published results in the form of a job's."""
 
@@ -605,6 +623,8 @@ class Baselines(TypedDict):
     """The atomic paper's models, alone and by their attributes, over the cells that pass the filters."""
     lengths: NotRequired[list[BaselineLength]]
     """Empty where one persona was asked for: no paper tells them by persona."""
+    own: NotRequired[list[NamedBaseline]]
+    """Models of your own jobs that are named as baselines; left out if there are none, or one of the papers was asked for."""
 
 
 class BatchProgress(TypedDict):
@@ -884,6 +904,8 @@ class ComparedSide(TypedDict):
 
     job: str | None
     baseline: str | None
+    named: NotRequired[str | None]
+    """The baseline of your own that it is, if it is one."""
     model: str
     completeness: Literal["full", "partial"]
     coverage: float | None
@@ -1040,7 +1062,7 @@ class SideIn(TypedDict):
     model: NotRequired[str | None]
     """One of its models; required if it has several."""
     baseline: NotRequired[str | None]
-    """A published model, as `/v1/baselines` names it; one of PersonaGym's paper only beside one other, unpaired."""
+    """A baseline of your own by its name, or a published model, as `/v1/baselines` names them; one of PersonaGym's paper only beside one other, unpaired."""
 
 
 class ComparisonIn(TypedDict):
@@ -1057,6 +1079,8 @@ class ModelOfMany(TypedDict):
 
     job: str | None
     baseline: str | None
+    named: NotRequired[str | None]
+    """The baseline of your own that it is, if it is one."""
     model: str
     completeness: Literal["full", "partial"]
     coverage: float | None
@@ -2919,6 +2943,15 @@ class ModelsIn(TypedDict):
     """A job without `model` stands for all of its models; 2 to 20 in all."""
     pairing: NotRequired[Literal["cells", "items"]]
     """What is paired: the values of a cell, or of one item (a question, an essay's context) that all answered as the same persona. Items are the same if their words are; published results have no items."""
+
+
+class NamedBaselineIn(TypedDict):
+    """A model of a finished job that is to be compared with."""
+
+    job: str
+    """A finished job."""
+    model: NotRequired[str | None]
+    """One of its models; required if it has several."""
 
 
 class NewApiKey(TypedDict):

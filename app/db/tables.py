@@ -537,3 +537,17 @@ class ShareLink(Base):
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     expires_at: Mapped[datetime]
     revoked_at: Mapped[datetime | None]
+
+
+class NamedBaseline(Base):
+    """A model of a job under a name of the tenant's own, to compare others with; the job stays as long as it has one."""
+
+    __tablename__ = "named_baselines"
+    __table_args__ = (Index("ix_named_baselines_job_id", "job_id"),)
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(primary_key=True)
+    job_id: Mapped[str] = mapped_column(ForeignKey("jobs.id"))
+    model: Mapped[str]
+    """Its label."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())

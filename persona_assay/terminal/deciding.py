@@ -1,4 +1,4 @@
-"""The commands that test results: `assay compare` and `assay gate`."""
+"""The commands that test results: `assay compare`, `gate` and `baseline`."""
 
 from pathlib import Path
 from typing import TypedDict, get_args
@@ -9,7 +9,7 @@ from click.exceptions import Exit
 from persona_assay.operations import IntervalKind, Pairing
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import GATE_FAILED, INCONCLUSIVE, CommandError, print_json, told_errors
-from persona_assay.types import SideIn
+from persona_assay.types import NamedBaseline, SideIn
 
 
 @click.command()
@@ -25,7 +25,7 @@ from persona_assay.types import SideIn
 def compare(models: tuple[str, ...], pairing: Pairing, url: str, *, as_json: bool) -> None:
     """Compare models by paired differences.
 
-    A MODEL is JOB:MODEL, baseline:MODEL for a model of the atomic paper, or JOB for all models of a job; of two, JOB stands for its only model.
+    A MODEL is JOB:MODEL, baseline:NAME for a baseline of your own, baseline:MODEL for a model of the atomic paper, or JOB for all models of a job; of two, JOB stands for its only model.
     Pairs share persona, task and dimension; with --pairing items, also the question.
     Of more than two models, each is compared with each other one.
     """
@@ -49,7 +49,7 @@ def compare(models: tuple[str, ...], pairing: Pairing, url: str, *, as_json: boo
     "-t",
     metavar="THRESHOLD",
     multiple=True,
-    help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02 …; repeatable. [the job's own thresholds]",
+    help="acc_atom>=0.8, acc_atom@task=essay>=0.7, refusal_rate<=0.02, acc_atom>=baseline:NAME …; repeatable. [the job's own thresholds]",
 )
 @click.option(
     "--interval",
@@ -121,5 +121,49 @@ def _side(text: str) -> SideIn:
     return {"job": first, "model": rest} if rest else {"job": first}
 
 
-COMMANDS = (compare, gate)
+@click.command()
+@click.argument("name", required=False)
+@click.argument("model", metavar="[JOB[:MODEL]]", required=False)
+@click.option("--rename", metavar="NEW", help="Give it this name instead.")
+@click.option("--delete", "deleted", is_flag=True, help="Take the name away; the job stays.")
+@URL
+@AS_JSON
+def baseline(
+    name: str | None, model: str | None, rename: str | None, url: str, *, deleted: bool, as_json: bool
+) -> None:
+    """Name a finished job's model as a baseline, or list, rename and delete baselines.
+
+    A baseline is compared with as baseline:NAME, and its job is kept as long as it is one. JOB stands for its only model.
+    """
+    if name is None and (rename is not None or deleted):
+        raise CommandError("give the name of a baseline")
+    if sum([model is not None, rename is not None, deleted]) > 1:
+        raise CommandError("give only one of a job, --rename and --delete")
+    with told_errors(), client_of(url) as client:
+        if name is None:
+            found = client.baselines().get("own", [])
+            lines = [_baseline_line(each) for each in found] or ["No baselines of your own."]
+            print_json({"data": found}) if as_json else click.echo("\n".join(lines))
+        elif deleted:
+            client.delete_baseline(name)
+            print_json({"name": name, "deleted": True}) if as_json else click.echo(f"{name} is deleted")
+        else:
+            if rename is not None:
+                one = client.rename_baseline(name, rename)
+            elif model is not None:
+                job, _, label = model.partition(":")
+                one = client.name_baseline(name, job=job, model=label or None)
+            else:
+                one = client.baseline(name)
+            print_json(one) if as_json else click.echo(_baseline_line(one))
+
+
+def _baseline_line(found: NamedBaseline) -> str:
+    from persona_assay.terminal.consoles import printable  # noqa: PLC0415
+
+    job = f"{found['job']} ({printable(found['job_name'])})" if found["job_name"] else found["job"]
+    return f"{found['name']}  {printable(found['model'])} of {job}"
+
+
+COMMANDS = (compare, gate, baseline)
 """In the order of the help."""

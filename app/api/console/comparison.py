@@ -26,6 +26,7 @@ from app.services.identifiers import response_id
 from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.compare import Comparer
 from app.services.results.compare_models import compare_models
+from app.services.results.named_baselines import list_baselines
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -41,6 +42,7 @@ BASELINE = "baseline"
 """What a side begins with that is published, as on the command line; else it is ``JOB:MODEL``."""
 
 
+OWN = "Your baselines"
 UNPAIRED = "Published results (PersonaGym)"
 """The published models that tell nothing by persona: each can be compared with one other alone."""
 
@@ -150,7 +152,9 @@ async def _options(services: Services, tenant: str) -> Options:
         for job in recent
         if job.status.is_terminal and job.request.get("tasks")
     }
-    return of_jobs | await asyncio.to_thread(_published)
+    named = await list_baselines(services.engine, tenant)
+    own = {OWN: [(f"{BASELINE}:{each.name}", f"{each.name} ({each.model})") for each in named]}
+    return (own if named else {}) | of_jobs | await asyncio.to_thread(_published)
 
 
 def _models(job: JobRow) -> Iterator[tuple[str, str]]:

@@ -20,7 +20,8 @@ from app.domain.personagym.prompts import rubric_outline
 from app.domain.personagym.specification import EXPECTED_UNITS
 from app.domain.providers.contract import ConnectionAnswer, ConnectionList
 from app.domain.results.baselines import Baselines
-from app.services.results.baselines import BaselineFilter, baselines_json
+from app.services.results.baselines import BaselineFilter, baselines_json, with_own
+from app.services.results.named_baselines import list_baselines
 
 router = APIRouter(
     prefix="/v1", tags=["catalog"], dependencies=[Depends(no_unknown_parameters)], responses=PROBLEMS
@@ -126,11 +127,19 @@ Filter = Annotated[str | None, Query(max_length=300)]
 )
 @needs(Scope.READ)
 async def published(
+    services: ServicesDep,
+    tenant: TenantDep,
     source: Annotated[Literal["atomic", "personagym"] | None, Query(description="Which paper's.")] = None,
     model: Filter = None,
     persona: Filter = None,
     task: Filter = None,
 ) -> Response:
-    """The two papers' published results in the form of a job's: 540 cells of 12 models, PersonaScores of 6."""
+    """The two papers' published results in the form of a job's: 540 cells of 12 models, PersonaScores of 6.
+
+    `own` lists the baselines that you named by `PUT /v1/baselines/{name}`.
+    """
     wanted = BaselineFilter(source, model, persona, task)
+    own = await list_baselines(services.engine, tenant) if source is None else []
+    if own:
+        return Response(await asyncio.to_thread(with_own, wanted, own), media_type="application/json")
     return Response(await asyncio.to_thread(baselines_json, wanted), media_type="application/json")

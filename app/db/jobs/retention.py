@@ -12,7 +12,7 @@ from app.domain.jobs.status import TERMINAL
 async def lock_expired(
     connection: AsyncConnection, keep_days: int, passed_over: Collection[str]
 ) -> tuple[str, str] | None:
-    """Locks the job that ended first, if that is more than so many days ago; those that somebody holds are passed over, too.
+    """Locks the job that ended first, if that is more than so many days ago; those that somebody holds, or that are baselines, are passed over.
 
     Returns:
         Its tenant and id.
@@ -23,6 +23,7 @@ async def lock_expired(
             " AND greatest(finished_at, CAST(imported_from->>'imported_at' AS timestamptz))"
             "  < clock_timestamp() - make_interval(days => :days)"
             " AND finished_at < clock_timestamp() - make_interval(days => :days)"
+            " AND NOT EXISTS (SELECT FROM named_baselines b WHERE b.job_id = jobs.id)"
             " AND id <> ALL(:passed_over) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         ),
         {"days": keep_days, "passed_over": list(passed_over)},

@@ -8,6 +8,7 @@ from app.domain.contract import Answer
 from app.domain.personagym.scores import PersonaResult, Spread
 from app.domain.results.contract import CellMetrics, GroupKeys, ScaleAnswer
 from app.domain.results.model_groups import ModelGroup
+from app.domain.results.named_baselines import NamedBaseline
 from app.domain.results.results import Correlation, ResponseStatuses
 
 
@@ -95,4 +96,9 @@ class Baselines(Answer):
     lengths: list[BaselineLength] = Field(
         default_factory=list,
         description="Empty where one persona was asked for: no paper tells them by persona.",
+    )
+    own: list[NamedBaseline] = Field(
+        default_factory=list,
+        description="Models of your own jobs that are named as baselines; left out if there are none, or one of the papers was"
+        " asked for.",
     )

@@ -168,6 +168,11 @@ class ComparedSide(Answer):
 
     job: str | None
     baseline: str | None
+    named: str | None = Field(
+        None,
+        exclude_if=lambda name: name is None,
+        description="The baseline of your own that it is, if it is one.",
+    )
     model: str
     completeness: Completeness
     coverage: float | None = Field(

@@ -17,6 +17,7 @@ from app.domain.results.comparison import METRICS as COMPARED
 from app.domain.results.comparison import TASK_SCORE, Difference, Figures, compare, figures_of
 from app.domain.results.contract import Results
 from app.domain.results.coverage import COMPOSITE, GRADES, MINIMUM_COVERAGE, VERDICTS, Coverage
+from app.domain.results.named_baselines import NAME_FORM, PREFIX
 from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
 from app.domain.statistics.resampling import FEWEST_CLUSTERS
@@ -60,8 +61,12 @@ _FORM = re.compile(
     + "))?"
 )
 _NOT_WORSE = re.compile(
-    r"([a-z_]+)(?:@(.+?))? not worse than (job_[0-9A-Za-z]+)(?::(.+?))? by (\d{1,6}(?:\.\d{1,9})?)"
+    r"([a-z_]+)(?:@(.+?))? not worse than (?:(job_[0-9A-Za-z]+)(?::(.+?))?|("
+    + PREFIX
+    + NAME_FORM
+    + r")) by (\d{1,6}(?:\.\d{1,9})?)"
 )
+_AS_GOOD_AS = re.compile(r"([a-z_]+)(?:@(.+?))?\s*(?:>=|:gte:)\s*(" + PREFIX + NAME_FORM + ")")
 
 
 _Measured: TypeAlias = tuple[dict[str, str], Metric, float | None]
@@ -85,7 +90,10 @@ class ReferenceJob(NamedTuple):
 
 
 class Reference(NamedTuple):
-    """A model that another shall not be worse than; ``None`` for its job's only one."""
+    """A model that another shall not be worse than; ``None`` for its job's only one, or that of a named baseline.
+
+    A baseline stands in place of the job, as ``baseline:name``, until it is looked up.
+    """
 
     job: str
     model: str | None
@@ -147,25 +155,26 @@ def parse_threshold(text: str) -> Threshold:
     """A threshold from its text.
 
     ``metric[@key=value,…]>=limit`` or ``<=`` (``:gte:`` and ``:lte:`` mean the same), and perhaps `` calibrated``, `` over personas
-    like these`` or `` over these personas``; or ``metric[@key=value,…] not worse than job[:model] by margin``.
+    like these`` or `` over these personas``; or ``metric[@key=value,…] not worse than job[:model] by margin``, in which
+    ``baseline:name`` may stand for the job. ``metric>=baseline:name`` is not worse by 0.
 
     Raises:
         ValueError: If it has another form, or names an unknown metric or key; the message says how it should look.
     """
     than = _NOT_WORSE.fullmatch(text.strip())
     if than is not None:
-        metric, where, job, model, margin = than.groups()
-        if metric not in NOT_WORSE:
-            raise ValueError(f"{metric!r} can't be compared by a gate; these can: {', '.join(NOT_WORSE)}")
-        keys = _keys(where)
-        if metric == PERSONA_SCORE:
-            _check_keys(metric, keys)
-        return Threshold(text.strip(), metric, keys, True, float(margin), None, Reference(job, model))
+        metric, where, job, model, baseline, margin = than.groups()
+        return _compared_with(text, metric, where, Reference(job or baseline, model), float(margin))
+    as_good = _AS_GOOD_AS.fullmatch(text.strip())
+    if as_good is not None:
+        metric, where, baseline = as_good.groups()
+        return _compared_with(text, metric, where, Reference(baseline, None), 0.0)
     found = _FORM.fullmatch(text.strip())
     if found is None:
         raise ValueError(
             "write it like acc_atom>=0.8, acc_atom@task=essay,level=low>=0.6, refusal_rate<=0.02, acc_atom>=0.8 over"
-            " personas like these, acc_atom>=0.8 calibrated, or acc_atom not worse than job_… by 0.03"
+            " personas like these, acc_atom>=0.8 calibrated, acc_atom not worse than job_… by 0.03, or"
+            " acc_atom>=baseline:NAME"
         )
     metric, where, sign, limit, calibrated, over = found.groups()
     if metric not in METRICS:
@@ -183,6 +192,17 @@ def parse_threshold(text: str) -> Threshold:
         interval=None if over is None else POPULATIONS[over],
         calibrated=bool(calibrated),
     )
+
+
+def _compared_with(
+    text: str, metric: str, where: str | None, reference: Reference, margin: float
+) -> Threshold:
+    if metric not in NOT_WORSE:
+        raise ValueError(f"{metric!r} can't be compared by a gate; these can: {', '.join(NOT_WORSE)}")
+    keys = _keys(where)
+    if metric == PERSONA_SCORE:
+        _check_keys(metric, keys)
+    return Threshold(text.strip(), metric, keys, True, margin, None, reference)
 
 
 def _keys(where: str | None) -> dict[str, str]:

@@ -15,7 +15,7 @@ class SideIn(Body):
     model: Line | None = Field(None, description="One of its models; required if it has several.")
     baseline: Line | None = Field(
         None,
-        description="A published model, as `/v1/baselines` names it; one of PersonaGym's paper only beside one other, unpaired.",
+        description="A baseline of your own by its name, or a published model, as `/v1/baselines` names them; one of PersonaGym's paper only beside one other, unpaired.",
     )
 
     @model_validator(mode="after")

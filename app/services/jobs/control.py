@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.batches import batches
 from app.db.execution import shards
-from app.db.jobs import budgets, jobs
+from app.db.jobs import budgets, jobs, named_baselines
 from app.db.jobs.budgets import Payers
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import reopen_failed
@@ -248,7 +248,7 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
 
     Raises:
         NotFoundError: If the tenant has no such job.
-        WrongStateError: If the job has not ended.
+        WrongStateError: If the job has not ended, or is a baseline.
     """
     async with deps.engine.begin() as connection:
         await jobs.lock_job(connection, job_id, tenant=tenant)
@@ -257,6 +257,10 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
             raise NotFoundError(f"job {job_id} not found")
         if not job.status.is_terminal:
             raise WrongStateError(f"a job that is {job.status} can't be deleted; cancel it first", job.status)
+        named = await named_baselines.names_of_job(connection, tenant, job_id)
+        if named:
+            message = f"the job is the baseline {', '.join(named)}; delete that baseline first"
+            raise WrongStateError(message, job.status)
         await remove_job(connection, tenant, job_id)
 
 

@@ -27,6 +27,7 @@ from app.domain.results.baselines import (
 from app.domain.results.contract import CellMetrics, ScaleAnswer
 from app.domain.results.correlations import correlations
 from app.domain.results.model_groups import model_groups
+from app.domain.results.named_baselines import NamedBaseline
 from app.domain.results.results import MeasuredCell, Total
 from app.domain.results.totals import totals
 from app.domain.statistics.groups import PersonaSample
@@ -93,6 +94,12 @@ class BaselineFilter:
 def baselines_json(wanted: BaselineFilter) -> str:
     """The figures that pass a filter as JSON text."""
     return baselines(wanted).model_dump_json(exclude_unset=True)
+
+
+def with_own(wanted: BaselineFilter, own: Sequence[NamedBaseline]) -> str:
+    """The same with a tenant's own."""
+    found = baselines(wanted).model_copy(update={"own": list(own)})
+    return found.model_dump_json(exclude_unset=True)
 
 
 @lru_cache(_REMEMBERED_DOCUMENTS)

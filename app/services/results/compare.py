@@ -1,8 +1,9 @@
 """Compares two models: of one job, of two, or of a job and a paper."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cache
 from itertools import combinations, starmap
 from typing import Literal
@@ -42,6 +43,7 @@ from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
 from app.services.results.baselines import NOTE, BaselineFilter, baselines
 from app.services.results.item_figures import read_item_figures
+from app.services.results.named_baselines import find_baseline
 from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
 from app.services.results.read import ResultsReader
 
@@ -66,6 +68,7 @@ class Side:
         source: Where its verdicts are; ``None`` for published figures.
         scores: PersonaGym's, over personas.
         only_scores: Whether these are all that it has, as of a paper that tells none by persona.
+        judged_at: When its job ended; ``None`` for published figures.
     """
 
     about: ComparedSide
@@ -78,6 +81,7 @@ class Side:
     source: ModelOfJob | None = None
     scores: Scores = field(default_factory=dict)
     only_scores: bool = False
+    judged_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +109,7 @@ class Comparer:
         read: dict[str, Results] = {}
         one = await self.side(tenant, "/a", a, pairing, read)
         other = await self.side(tenant, "/b", b, pairing, read)
-        if one.about == other.about:
+        if same_model(one, other):
             raise InvalidJobError([FieldError("/b", "must differ from a")])
         if one.only_scores or other.only_scores:
             return _unpaired(one, other)
@@ -144,6 +148,9 @@ class Comparer:
         self, tenant: str, pointer: str, wanted: SideIn, pairing: Pairing, read: dict[str, Results]
     ) -> Side:
         """A side; two of one job share its results, in ``read`` by the job's id."""
+        own = None if wanted.baseline is None else await find_baseline(self.engine, tenant, wanted.baseline)
+        if own is not None:
+            wanted = SideIn.model_construct(job=own.job_id, model=own.model)
         if wanted.job is None:
             if pairing == "items":
                 message = "published results have no values per item; use pairing cells"
@@ -163,6 +170,7 @@ class Comparer:
             about=ComparedSide(
                 job=job.id,
                 baseline=None,
+                **({} if own is None else {"named": own.name}),
                 model=model,
                 completeness=results.completeness,
                 coverage=results.coverage_of(model),
@@ -180,8 +188,15 @@ class Comparer:
             rules=(used.segmenter, used.refusals),
             sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
             source=ModelOfJob(job, context, model),
+            judged_at=job.finished_at,
             scores=_scores(results.persona_score_totals, model),
         )
+
+
+def same_model(one: Side, other: Side) -> bool:
+    """Whether two sides are one model of one job, whatever they are called, or one published model."""
+    a, b = one.about, other.about
+    return (a.job, a.baseline, a.model) == (b.job, b.baseline, b.model)
 
 
 def _model(pointer: str, wanted: str | None, models: list[str]) -> str:
@@ -201,7 +216,7 @@ def _baseline(pointer: str, model: str) -> Side:
     if not published.cells and not published.persona_score_totals:
         models = [*{cell.model for cell in published_cells()}, *(row.model for row in published_scores())]
         known = ", ".join(sorted(models))
-        message = f"no published results for this model; known: {known}"
+        message = f"you have no baseline of that name, and no published model has it; published: {known}"
         raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
     about = ComparedSide(
         job=None, baseline=model, model=model, completeness="full", coverage=None, simulated=False
@@ -339,8 +354,7 @@ def notes_on(sides: Mapping[str, Side], all_: Literal["both", "all"]) -> list[st
                 f"{name}: {100 * share:.1f} % of the planned verdicts count. Only what {all_} have"
                 " is compared; missing data could change the difference."
             )
-        if side.about.baseline is not None:
-            notes.append(f"{name}: {NOTE}")
+        notes += _notes_on_baseline(name, side)
     if _several(side.judges for side in sides.values()):
         notes.append("The judges differ, which may explain a difference.")
     if _several(side.sentences_per_call for side in sides.values()):
@@ -350,6 +364,17 @@ def notes_on(sides: Mapping[str, Side], all_: Literal["both", "all"]) -> list[st
     if _several(side.rules for side in sides.values()):
         notes.append("The versions of segmenter or refusal rules differ, which may explain a difference.")
     return notes
+
+
+def _notes_on_baseline(name: str, side: Side) -> Iterator[str]:
+    """Where the figures of a side are from that is a published model, or a baseline of one's own."""
+    if side.about.baseline is not None:
+        yield f"{name}: {NOTE}"
+    if side.about.named is not None and side.judged_at is not None:
+        yield (
+            f"{name} is the baseline {side.about.named!r}, {side.about.model} of {side.about.job}, judged by"
+            f" {', '.join(side.judges or [])}; its job ended on {side.judged_at:%Y-%m-%d}."
+        )
 
 
 def _several(values: Iterable[object]) -> bool:

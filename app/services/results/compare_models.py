@@ -11,7 +11,15 @@ from app.domain.results.ranking import ComparisonOfModels, ModelOfMany, Ranking,
 from app.domain.results.request import MOST_MODELS, SideIn
 from app.domain.statistics.paired import ALPHA
 from app.services.jobs.view import find_job
-from app.services.results.compare import Comparer, Side, notes_on, personas_of, reworded_personas, without
+from app.services.results.compare import (
+    Comparer,
+    Side,
+    notes_on,
+    personas_of,
+    reworded_personas,
+    same_model,
+    without,
+)
 
 
 async def compare_models(
@@ -37,7 +45,7 @@ async def compare_models(
         if side.only_scores:
             message = "a published PersonaGym model has no values by persona; compare it with one model"
             raise InvalidJobError([FieldError(f"{pointer}/baseline", message)])
-        if any(side.about == other.about for other in sides):
+        if any(same_model(side, other) for other in sides):
             raise InvalidJobError([FieldError(pointer, "repeats a model")])
         sides.append(side)
     if pairing == "cells":
@@ -103,7 +111,7 @@ def _named(sides: Sequence[Side]) -> dict[str, Side]:
     return {
         side.about.model
         if often[side.about.model] == 1
-        else f"{side.about.model} ({side.about.job or 'published'})": side
+        else f"{side.about.model} ({side.about.named or side.about.job or 'published'})": side
         for side in sides
     }
 

@@ -1,14 +1,26 @@
 """Checks a job's results against thresholds."""
 
 import asyncio
+from dataclasses import replace
 
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.specification import JobSpec
 from app.domain.results.coverage import MINIMUM_COVERAGE
-from app.domain.results.gate import Gate, IntervalKind, ReferenceJob, Threshold, judge_gate, parse_threshold
+from app.domain.results.gate import (
+    Gate,
+    IntervalKind,
+    Reference,
+    ReferenceJob,
+    Threshold,
+    judge_gate,
+    parse_threshold,
+)
+from app.domain.results.named_baselines import PREFIX
+from app.services.errors import NotFoundError
 from app.services.jobs.view import find_job
 from app.services.results.compare import Comparer
+from app.services.results.named_baselines import find_baseline
 
 MAX_THRESHOLDS = 100
 
@@ -31,9 +43,12 @@ async def gate_of(
 
     Raises:
         InvalidJobError: If a threshold cannot be read, or there is none.
-        NotFoundError: If a threshold names a job that does not exist.
+        NotFoundError: If a threshold names a job or a baseline that does not exist.
     """
-    thresholds = _thresholds(given or job.request.get("thresholds") or [])
+    thresholds = [
+        await _with_baseline(sources, job.tenant, threshold)
+        for threshold in _thresholds(given or job.request.get("thresholds") or [])
+    ]
     results = await sources.results.read_model(job)
     references = {
         id_: await _reference(sources, job, id_)
@@ -50,6 +65,17 @@ async def gate_of(
     return await asyncio.to_thread(
         lambda: judge_gate(results, thresholds, interval, minimum, references, calibration)
     )
+
+
+async def _with_baseline(sources: Comparer, tenant: str, threshold: Threshold) -> Threshold:
+    """The threshold with the job and model of the baseline that it names, if it names one."""
+    if threshold.reference is None or not threshold.reference.job.startswith(PREFIX):
+        return threshold
+    name = threshold.reference.job.removeprefix(PREFIX)
+    found = await find_baseline(sources.engine, tenant, name)
+    if found is None:
+        raise NotFoundError(f"baseline {name} not found")
+    return replace(threshold, reference=Reference(found.job_id, found.model))
 
 
 async def _reference(sources: Comparer, job: JobRow, other: str) -> ReferenceJob:

@@ -59,6 +59,19 @@ class TestRemoveExpired:
         await execute(engine, "UPDATE jobs SET created_at = 'epoch', started_at = 'epoch'")
         assert await remove_expired(engine, 1) is None
 
+    async def test_leaves_a_job_as_long_as_it_is_a_baseline(self, worker: Worker) -> None:
+        kept, other = await ended(worker, 5), await ended(worker, 4)
+        await execute(
+            worker.engine,
+            "INSERT INTO named_baselines (tenant, name, job_id, model) VALUES (:tenant, 'r1', :job, 'm')",
+            tenant=kept.tenant,
+            job=kept.id,
+        )
+        assert await remove_expired(worker.engine, 2) == other.id
+        assert await remove_expired(worker.engine, 2) is None
+        await execute(worker.engine, "DELETE FROM named_baselines")
+        assert await remove_expired(worker.engine, 2) == kept.id
+
     async def test_passes_over_a_job_that_somebody_holds(self, worker: Worker) -> None:
         other, held = await ended(worker, 3), await ended(worker, 4)
         async with worker.engine.begin() as connection:
