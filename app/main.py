@@ -42,7 +42,7 @@ from app.api.providers import routes as connections
 from app.api.results import baselines as named_baselines
 from app.api.results import figures
 from app.api.results import routes as comparisons
-from app.api.sets import persona_sets, question_sets, rubric_sets
+from app.api.sets import exemplars, persona_sets, question_sets, rubric_sets
 from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from app.bootstrap import (
@@ -117,6 +117,7 @@ RESOURCES = (
     question_sets.router,
     persona_sets.router,
     rubric_sets.router,
+    exemplars.router,
     annotations.router,
     flags.router,
     schedules.router,

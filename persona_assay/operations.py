@@ -28,6 +28,7 @@ from persona_assay.types import (
     JobCalibration,
     JobChangeIn,
     JobDetail,
+    JobExemplarList,
     JobIn,
     JobList,
     JobStatus,
@@ -52,6 +53,7 @@ from persona_assay.types import (
     RubricSetIn,
     RubricSetList,
     RunDistances,
+    SetExemplarList,
     ShareLink,
     ShareLinkList,
     SideIn,
@@ -560,15 +562,43 @@ def persona_sets(*, limit: int = 20, after: str | None = None) -> Call[PersonaSe
     return Call("GET", "/v1/persona-sets", read_json, query=given(limit=limit, after=after))
 
 
-def keep_questions(questions: Questions, *, name: str | None = None) -> Call[QuestionSet]:
-    """Stores a set of PersonaGym questions, by task by persona description."""
-    body = {"questions": questions} | ({} if name is None else {"name": name})
+def keep_questions(
+    questions: Questions,
+    *,
+    name: str | None = None,
+    exemplars: Mapping[str, Mapping[str, Sequence[Sequence[str] | None]]] | None = None,
+    rubrics: str | None = None,
+) -> Call[QuestionSet]:
+    """Stores a set of PersonaGym questions, by task by persona description.
+
+    Args:
+        questions: The questions.
+        name: The set's name.
+        exemplars: For each question of a persona and task five texts, which deserve the scores 1 to 5, or ``None``.
+        rubrics: A rubric set, if the questions are for tasks that it adds.
+    """
+    brought = {} if exemplars is None else {"exemplars": exemplars}
+    body = {"questions": questions, **brought, **given(name=name, rubrics=rubrics)}
     return Call("POST", "/v1/question-sets", read_json, body=body)
 
 
 def question_set(set_id: str) -> Call[QuestionSet]:
     """A set with its questions."""
     return Call("GET", "/v1/question-sets/{set_id}", read_json, {"set_id": set_id})
+
+
+def question_set_exemplars(
+    set_id: str, *, limit: int = 20, after: str | None = None
+) -> Call[SetExemplarList]:
+    """A page of the exemplars that a question set keeps."""
+    query = given(limit=limit, after=after)
+    return Call("GET", "/v1/question-sets/{set_id}/exemplars", read_json, {"set_id": set_id}, query=query)
+
+
+def exemplars(job_id: str, *, limit: int = 20, after: str | None = None) -> Call[JobExemplarList]:
+    """A page of the exemplars by which PersonaGym's judges grade."""
+    query = given(limit=limit, after=after)
+    return Call("GET", f"{JOB}/exemplars", read_json, {"job_id": job_id}, query=query)
 
 
 def question_sets(*, limit: int = 20, after: str | None = None) -> Call[QuestionSetList]:

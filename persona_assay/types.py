@@ -2180,6 +2180,29 @@ JobEvent: TypeAlias = Literal[
 """What a webhook can report about a job or a schedule."""
 
 
+class JobExemplars(TypedDict):
+    """A question's exemplars, as a job grades by them."""
+
+    persona: str
+    """The persona's ID."""
+    task: str
+    item: str
+    """The question's item, such as `Q-1`."""
+    question: str
+    exemplars: list[str]
+    """Five texts, which deserve the scores 1 to 5."""
+    reused: bool
+    """Whether they came with the question set instead of a call of this job."""
+
+
+class JobExemplarList(TypedDict):
+    """A page of a job's exemplars."""
+
+    data: list[JobExemplars]
+    has_more: bool
+    next_cursor: str | None
+
+
 class PersonaIn(TypedDict):
     """A persona defined in the job."""
 
@@ -3417,6 +3440,8 @@ class QuestionSetIn(TypedDict):
     """Questions by task (id, title or alias) by persona: its description, or its published file's name (the description with `.json`, optionally in a directory `questions`)."""
     rubrics: NotRequired[str | None]
     """A rubric set, if the questions are for tasks that it adds."""
+    exemplars: NotRequired[Mapping[str, Mapping[str, Sequence[Sequence[str] | None]]] | None]
+    """Exemplars to grade by, in the same order as the questions of a persona and task: for each question five texts, which deserve the scores 1 to 5, or `null` for those that a reasoner shall write."""
 
 
 class QuestionSetSummary(TypedDict):
@@ -3831,6 +3856,29 @@ class ScheduleRunList(TypedDict):
     """A page of runs, newest first."""
 
     data: list[ScheduleRun]
+    has_more: bool
+    next_cursor: str | None
+
+
+class SetExemplars(TypedDict):
+    """A question's exemplars, as a question set keeps them."""
+
+    persona: str
+    """The persona's description."""
+    task: str
+    question: str
+    exemplars: list[str]
+    """Five texts, which deserve the scores 1 to 5."""
+    reasoner: str | None
+    """The model that wrote them; `null` if they came with the set."""
+    key: str
+    """A hash of what the reasoner was asked, which includes the rubric, and of its parameters."""
+
+
+class SetExemplarList(TypedDict):
+    """A page of a question set's exemplars."""
+
+    data: list[SetExemplars]
     has_more: bool
     next_cursor: str | None
 

@@ -26,7 +26,7 @@ from app.api.labels import routes as annotations
 from app.api.providers import model_routes
 from app.api.providers import routes as connections
 from app.api.results import routes as comparisons
-from app.api.sets import persona_sets, question_sets, rubric_sets
+from app.api.sets import exemplars, persona_sets, question_sets, rubric_sets
 from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from embedded.supervisor import free_port
@@ -44,6 +44,7 @@ ROUTES = [
         question_sets,
         persona_sets,
         rubric_sets,
+        exemplars,
         annotations,
         flags,
         schedules,

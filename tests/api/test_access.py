@@ -91,6 +91,8 @@ class World:
         names = self.names
         if route.path.startswith("/v1/question-sets/"):
             names = names | {"set_id": names["question_set"]}
+        if route.path.startswith("/v1/rubric-sets/"):
+            names = names | {"set_id": names["rubric_set"]}
         path = re.sub(r"\{(\w+)(?::\w+)?\}", lambda found: names[found[1]], route.path)
         path += QUERIES.get(route.path, "")
         options: Json = {"headers": dict(headers)}
@@ -165,6 +167,8 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
     webhook = service.post("/v1/webhooks", hook, headers=headers)
     questions = {OURS: {"expected_action": ["What now?"]}}
     question_set = service.post("/v1/question-sets", {"questions": questions}, headers=headers)
+    rubrics = {"tasks": {"toxicity_control": {"description": OURS}}}
+    rubric_set = service.post("/v1/rubric-sets", rubrics, headers=headers)
     personas = [{"description": OURS}]
     persona_set = service.post("/v1/persona-sets", {"personas": personas}, headers=headers)
     connection = {
@@ -174,7 +178,7 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
         "description": OURS,
     }
     kept = service.post("/v1/connections", connection, headers=headers)
-    for made in (webhook, question_set, persona_set, kept):
+    for made in (webhook, question_set, rubric_set, persona_set, kept):
         assert made.status_code in {200, 201}, made.text
     link = service.post(f"/v1/jobs/{job['id']}/share-links", {"description": OURS}, headers=headers)
     assert link.status_code == 201, link.text
@@ -212,6 +216,7 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
         "name": "models",
         "file_format": "svg",
         "question_set": question_set.json()["id"],
+        "rubric_set": rubric_set.json()["id"],
         "set_id": persona_set.json()["id"],
     }
 

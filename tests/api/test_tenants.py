@@ -112,6 +112,7 @@ class TestAnotherTenantsId:
             (two.response, "POST", "/v1/annotations", {"json": {"annotations": [annotation]}}),
             (names["set_id"], "POST", "/v1/jobs/plan", {"json": job_body(personas=[names["set_id"]])}),
             (names["question_set"], "POST", "/v1/jobs/plan", {"json": asking(names["question_set"])}),
+            (names["rubric_set"], "POST", "/v1/jobs/plan", {"json": grading(names["rubric_set"])}),
         ):
             theirs = two.send("other", method, path, **options)
             renamed = json.loads(json.dumps(options).replace(id_, other_than(id_)))
@@ -132,9 +133,13 @@ def asking(questions: str) -> Json:
     )
 
 
+def grading(rubrics: str) -> Json:
+    return asking("") | {"tasks": ["toxicity_control"], "questions": None, "rubrics": rubrics}
+
+
 class TestLists:
     def test_and_pages_have_nothing_of_anybody_elses(self, two: Two) -> None:
-        for path in ("jobs", "webhooks", "question-sets", "persona-sets"):
+        for path in ("jobs", "webhooks", "question-sets", "persona-sets", "rubric-sets"):
             assert two.send("admin", "GET", f"/v1/{path}").json()["data"], path
             assert two.send("other", "GET", f"/v1/{path}").json()["data"] == [], path
         keys = two.send("other", "GET", "/v1/api-keys").json()["data"]

@@ -306,14 +306,37 @@ async def _insert_preparations(
             for p in preparations
         ],
     )
-    if steps:
+    whole = [step for step in steps if not step.kept]
+    if whole:
         await connection.execute(
             insert(Preparation),
             [
                 {"tenant": tenant, "job_id": job_id, "persona": s.person, "kind": s.kind}
                 | {"task": s.task, "item": 0, "ask": 0, "status": "ready", "content": list(s.content)}
                 | {"dropped": 0, "error": None}
-                for s in steps
+                for s in whole
             ],
         )
+    await _copy_exemplars(connection, tenant, job_id, [step for step in steps if step.kept])
     return {row.persona: row.id for row in rows}
+
+
+async def _copy_exemplars(
+    connection: AsyncConnection, tenant: str, job_id: str, steps: Sequence[GivenStep]
+) -> None:
+    """Copies the exemplars of a question set; of those that are gone by now, the reasoner makes others."""
+    if not steps:
+        return
+    await connection.execute(
+        text(
+            "INSERT INTO preparations"
+            " (job_id, persona, kind, task, item, ask, tenant, status, content, dropped, error)"
+            " SELECT DISTINCT ON (s.person, s.task, s.item) :job, s.person, 'exemplars', s.task, s.item, 0, :tenant, 'ready',"
+            " e.content, 0, NULL FROM unnest(CAST(:persons AS int[]), CAST(:tasks AS text[]), CAST(:items AS int[]),"
+            " CAST(:keys AS text[])) s (person, task, item, key)"
+            " JOIN exemplars e ON e.tenant = :tenant AND e.key = s.key"
+        ),
+        {"job": job_id, "tenant": tenant}
+        | {"persons": [step.person for step in steps], "tasks": [step.task for step in steps]}
+        | {"items": [step.item for step in steps], "keys": [step.kept for step in steps]},
+    )

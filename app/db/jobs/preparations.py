@@ -3,6 +3,7 @@
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -92,6 +93,49 @@ async def environments_of_job(connection: AsyncConnection, tenant: str, job_id: 
     where = " AND kind = 'environments' AND status = 'ready'"
     rows = await connection.execute(text(_LAST + where + _OF_EACH_STEP), {"job": job_id, "tenant": tenant})
     return [StoredStep(*row) for row in rows]
+
+
+async def exemplars_of_job(
+    connection: AsyncConnection, tenant: str, job_id: str, *, limit: int, offset: int
+) -> list[StoredStep]:
+    """A page of a job's exemplars, question by question; of those that are ready."""
+    rows = await connection.execute(
+        text(
+            f"{_LAST} AND kind = 'exemplars' AND status = 'ready'{_OF_EACH_STEP} LIMIT :limit OFFSET :offset"
+        ),
+        {"job": job_id, "tenant": tenant, "limit": limit, "offset": offset},
+    )
+    return [StoredStep(*row) for row in rows]
+
+
+class ExemplarsUsed(NamedTuple):
+    """What a job graded by.
+
+    Attributes:
+        asked: Questions whose exemplars the job's reasoner made.
+        kept: Questions whose exemplars were there already.
+        sha256: Of all texts.
+    """
+
+    asked: int
+    kept: int
+    sha256: str | None
+
+
+NO_EXEMPLARS = ExemplarsUsed(0, 0, None)
+
+
+async def exemplars_used(connection: AsyncConnection, tenant: str, job_id: str) -> ExemplarsUsed:
+    """How many exemplars a job had and whence, and their hash."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*) FILTER (WHERE ask > 0), count(*) FILTER (WHERE ask = 0), encode(sha256(convert_to("
+            "string_agg(content::text, E'\\n' ORDER BY persona, task COLLATE \"C\", item), 'UTF8')), 'hex')"
+            " FROM preparations WHERE tenant = :tenant AND job_id = :job AND kind = 'exemplars' AND status = 'ready'"
+        ),
+        {"tenant": tenant, "job": job_id},
+    )
+    return ExemplarsUsed(*rows.one())
 
 
 async def has_given_questions(connection: AsyncConnection, tenant: str, job_id: str) -> bool:

@@ -261,6 +261,17 @@ async def persona_sets(
     return {row.id: StoredPersonaSet(*row) for row in rows}
 
 
+async def personas_asked(connection: AsyncConnection, tenant: str, set_id: str) -> list[str]:
+    """The descriptions of the personas that a question set has questions for; none if there is no such set."""
+    rows = await connection.execute(
+        text(
+            "SELECT jsonb_object_keys(content) AS who FROM question_sets WHERE tenant = :tenant AND id = :id"
+        ),
+        {"tenant": tenant, "id": set_id},
+    )
+    return [row.who for row in rows]
+
+
 _SIZES = {
     "question_sets": (
         "(SELECT count(*) FROM jsonb_object_keys(content)), (SELECT coalesce(sum(jsonb_array_length(t.value)), 0)"

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, func
+from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, func
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -57,6 +57,30 @@ class RubricSet(Base):
     """Words by field by task id, and templates."""
     posted: Mapped[bool]
     """As of a question set; no job makes one, so it is always true."""
+    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
+
+
+class Exemplars(Base):
+    """One question's exemplars, made for a rubric by a reasoner or brought along; they go with their question set."""
+
+    __tablename__ = "exemplars"
+    __table_args__ = (
+        ForeignKeyConstraint(
+            ["tenant", "set_id"], ["question_sets.tenant", "question_sets.id"], ondelete="CASCADE"
+        ),
+        Index("ix_exemplars_key", "tenant", "key"),
+    )
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    set_id: Mapped[str] = mapped_column(primary_key=True)
+    place: Mapped[str] = mapped_column(primary_key=True)
+    """Persona, task and question in the set; see :func:`app.domain.personagym.exemplars.place_of`."""
+    key: Mapped[str] = mapped_column(primary_key=True)
+    """By which a job finds them; see :func:`app.domain.personagym.exemplars.exemplar_key`."""
+    reasoner: Mapped[str | None]
+    """Who made them; null if they were brought along."""
+    content: Mapped[list[Any]] = mapped_column(JSONB)
+    """The five texts, from score 1 to 5."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

@@ -26,6 +26,8 @@ class KeptSets:
     questions: KeptQuestions = field(default_factory=dict)
     rubrics: Mapping[str, RubricContent] = field(default_factory=dict)
     texts: StoredTexts | str = "there is no such job"
+    exemplars: frozenset[str] = frozenset()
+    """Keys of the exemplars that the named question set has."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,7 +138,8 @@ def _reasoning(spec: JobSpec, gym: GymSpec) -> list[StageEstimate]:
             if not gym.is_given(persona, task):
                 questions.add(1, len(_asking(gym, persona, task, count)), count * QUESTION_TOKENS)
             prompt = score_examples_prompt(gym.prompts, task.task, text, _QUESTION)
-            exemplars.add(count, len(prompt), len(_EXEMPLARS) * EXEMPLAR_TOKENS)
+            missing = count - gym.exemplars.get(persona.id, {}).get(task.id, 0)
+            exemplars.add(missing, len(prompt), len(_EXEMPLARS) * EXEMPLAR_TOKENS)
     return [environments.estimate(), questions.estimate(), exemplars.estimate()]
 
 

@@ -1,6 +1,7 @@
 """From a job's request to its PersonaGym part: looks every name up and says everything that is wrong, field by field."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from app.domain.errors import escape_pointer
@@ -9,6 +10,7 @@ from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.persona import Persona
 from app.domain.jobs.imports import persona_of_file, read_question_file
 from app.domain.jobs.request import JobIn, TaskIn
+from app.domain.personagym.exemplars import exemplar_key, given_key
 from app.domain.personagym.specification import QUESTIONS, GymSpec, GymTaskSpec, with_sampling
 from app.domain.personagym.task import Environment, GymPrompts, GymTask
 from app.domain.providers.model import Model
@@ -50,15 +52,19 @@ class GivenStep:
 
     Attributes:
         person: Index of the persona.
-        kind: ``"environments"`` or ``"questions"``.
+        kind: ``"environments"``, ``"questions"`` or ``"exemplars"``.
         task: The task's id; empty for environments.
         content: The names or the questions.
+        item: The question's index, of exemplars.
+        kept: Key of the exemplars in the question set, whose content it is.
     """
 
     person: int
     kind: str
     task: str
     content: tuple[str, ...]
+    item: int = 0
+    kept: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +100,7 @@ def resolve_gym(
     catalog: GymCatalog,
     kept: KeptQuestions,
     *,
+    known_exemplars: Collection[str],
     tasks: Sequence[tuple[int, GymTask]],
     personas: Sequence[Persona],
     reasoner: Model | None,
@@ -107,6 +114,7 @@ def resolve_gym(
         request: The job.
         catalog: What its names can refer to.
         kept: The question sets that it may name.
+        known_exemplars: Keys of the exemplars that the named question set has.
         tasks: The PersonaGym tasks, each with its position in the request.
         personas: The personas, looked up.
         reasoner: The reasoner, looked up.
@@ -146,7 +154,9 @@ def resolve_gym(
     )
     if brought is None:
         _check_effects(request, spec, personas, [n for n, _ in tasks], fail)
-    return GymResolution(spec, tuple(_given(spec, personas, questions)))
+    exemplars = list(_kept_exemplars(spec, personas, questions, known_exemplars))
+    spec = _with_exemplars(spec, personas, exemplars)
+    return GymResolution(spec, (*_given(spec, personas, questions), *(step for step, _ in exemplars)))
 
 
 def _refuse_asking(request: JobIn, positions: Sequence[int], fail: Fail) -> None:
@@ -265,6 +275,39 @@ def _given(
             yield GivenStep(n, "environments", "", spec.environments[persona.id])
         for task, found in questions.get(persona.id, {}).items():
             yield GivenStep(n, "questions", task, found)
+
+
+def _kept_exemplars(
+    spec: GymSpec,
+    personas: Sequence[Persona],
+    questions: Mapping[str, Mapping[str, Sequence[str]]],
+    known: Collection[str],
+) -> Iterator[tuple[GivenStep, bool]]:
+    """The exemplars that the question set has for this job, each with whether somebody brought them."""
+    if not known:
+        return
+    for person, persona in enumerate(personas):
+        who = persona.description.strip()
+        for task in spec.tasks:
+            for n, question in enumerate(questions.get(persona.id, {}).get(task.id, ())):
+                given = given_key(who, task.id, question)
+                made = exemplar_key(spec.prompts, task.task, who, question, spec.reasoner)
+                key = next((each for each in (given, made) if each in known), None)
+                if key is not None:
+                    yield GivenStep(person, "exemplars", task.id, (), n, key), key == given
+
+
+def _with_exemplars(
+    spec: GymSpec, personas: Sequence[Persona], exemplars: Iterable[tuple[GivenStep, bool]]
+) -> GymSpec:
+    """The specification that says how many exemplars there are already."""
+    counts: dict[str, Counter[str]] = {}
+    brought = 0
+    for step, given in exemplars:
+        counts.setdefault(personas[step.person].id, Counter())[step.task] += 1
+        brought += given
+    plain = {persona: dict(of_task) for persona, of_task in counts.items()}
+    return replace(spec, exemplars=plain, given_exemplars=brought)
 
 
 class _Questions:

@@ -396,6 +396,7 @@ class _Resolver:
                 self.request,
                 self.catalog.gym,
                 self.catalog.kept.questions,
+                known_exemplars=self.catalog.kept.exemplars,
                 tasks=tasks,
                 personas=personas,
                 reasoner=reasoner,

@@ -70,6 +70,8 @@ class GymSpec:
         environments: Environments that the user gave, by persona id; the other personas' are selected.
         questions: How many questions the user gave, by persona id and task id; the others are made up. Of existing answers all
             are given, also where there are none.
+        exemplars: Of how many questions the question set has the exemplars, likewise; the others are made up.
+        given_exemplars: How many of these somebody brought; the others a reasoner made for an earlier job.
     """
 
     tasks: tuple[GymTaskSpec, ...]
@@ -83,6 +85,8 @@ class GymSpec:
     instrument: InstrumentRef
     environments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     questions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    exemplars: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    given_exemplars: int = 0
 
     @property
     def template(self) -> str:

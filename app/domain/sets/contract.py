@@ -6,15 +6,24 @@ from typing import Annotated, Literal
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
 
-from app.domain.contract import Answer, Body, Identifier, Line, Page
+from app.domain.contract import Answer, Body, Identifier, Line, Page, Prose, Text, in_parts
 from app.domain.instruments.persona import MAX_PERSONAS
 from app.domain.jobs.request import GenerateIn, QuestionsByPersona
 from app.domain.personagym.diversity import Diversity
+from app.domain.personagym.task import GRADE_SCALE
 
 QUESTIONS_EXAMPLE: JsonDict = {
     "name": "frontier life",
     "questions": {"a cowboy": {"Expected Action": ["A storm comes up on the range. What do you do?"]}},
 }
+
+
+FiveTexts = Annotated[list[Prose], Field(min_length=GRADE_SCALE.size, max_length=GRADE_SCALE.size)]
+ExemplarsByTask = Annotated[
+    dict[Text, Annotated[list[FiveTexts | None], Field(max_length=1000), in_parts(20, 1000)]],
+    in_parts(10, 10_000),
+]
+ExemplarsByPersona = Annotated[dict[Text, ExemplarsByTask], Field(max_length=10_000), in_parts(10, 10_000)]
 
 
 class QuestionSetIn(Body):
@@ -32,6 +41,14 @@ class QuestionSetIn(Body):
     )
     rubrics: Identifier | None = Field(
         None, description="A rubric set, if the questions are for tasks that it adds."
+    )
+    exemplars: ExemplarsByPersona | None = Field(
+        None,
+        description="Exemplars to grade by, in the same order as the questions of a persona and task: for each question "
+        "five texts, which deserve the scores 1 to 5, or `null` for those that a reasoner shall write.",
+        examples=[
+            {"a cowboy": {"Expected Action": [["I flee.", "I wait.", "I look.", "I help.", "I lead."]]}}
+        ],
     )
 
 
@@ -95,6 +112,38 @@ class QuestionSet(Answer):
     questions: dict[str, dict[str, list[str]]] = Field(
         description="Questions by task id by persona description."
     )
+
+
+class SetExemplars(Answer):
+    """A question's exemplars, as a question set keeps them."""
+
+    persona: str = Field(description="The persona's description.")
+    task: str
+    question: str
+    exemplars: list[str] = Field(description="Five texts, which deserve the scores 1 to 5.")
+    reasoner: str | None = Field(description="The model that wrote them; `null` if they came with the set.")
+    key: str = Field(
+        description="A hash of what the reasoner was asked, which includes the rubric, and of its parameters."
+    )
+
+
+class SetExemplarList(Page[SetExemplars]):
+    """A page of a question set's exemplars."""
+
+
+class JobExemplars(Answer):
+    """A question's exemplars, as a job grades by them."""
+
+    persona: str = Field(description="The persona's ID.")
+    task: str
+    item: str = Field(description="The question's item, such as `Q-1`.")
+    question: str
+    exemplars: list[str] = Field(description="Five texts, which deserve the scores 1 to 5.")
+    reused: bool = Field(description="Whether they came with the question set instead of a call of this job.")
+
+
+class JobExemplarList(Page[JobExemplars]):
+    """A page of a job's exemplars."""
 
 
 class QuestionSetSummary(Answer):

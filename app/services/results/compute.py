@@ -17,7 +17,7 @@ from app.db.execution.failures import FailureRow
 from app.db.execution.response_cache import ReuseRow
 from app.db.jobs import preparations, progress
 from app.db.jobs.jobs import JobRow
-from app.db.jobs.preparations import StoredStep
+from app.db.jobs.preparations import NO_EXEMPLARS, ExemplarsUsed, StoredStep
 from app.db.jobs.progress import Counts, UsageRow
 from app.db.results import result_queries
 from app.db.results.joint_scores import JointRow, joint_scores
@@ -107,6 +107,7 @@ class JobRows:
     worst: WorstSentence | None = None
     control: Scores = field(default_factory=dict)
     control_grades: list[Grade] = field(default_factory=list)
+    exemplars: ExemplarsUsed = NO_EXEMPLARS
     own_called: bool = False
     """Whether no call for a persona's figures is missing, of a job that lacks some."""
 
@@ -150,6 +151,7 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         await worst_sentence(connection, job, context, grouped),
         control,
         [grade for grade, _ in await _stored_grades(connection, job, context, context.control)],
+        await preparations.exemplars_used(connection, job.tenant, job.id),
         await _own_called(connection, job, context, counts),
     )
 
@@ -309,6 +311,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             check,
             batches=rows.batches,
             reused_snapshots=rows.reused_snapshots,
+            exemplars=rows.exemplars,
         ),
     )
     return Computed(completeness, called, results.document(), model_scores(results))

@@ -1,5 +1,6 @@
 """The manifest: everything needed to reproduce a result, and its deviations from the papers."""
 
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
@@ -7,6 +8,7 @@ from platform import python_version
 from typing import Any
 
 from app.db.jobs.jobs import JobRow
+from app.db.jobs.preparations import NO_EXEMPLARS, ExemplarsUsed
 from app.domain.instruments.prompts import drops_article
 from app.domain.instruments.segmentation import FIRST_SEGMENTER
 from app.domain.instruments.task import AtomicTask
@@ -17,6 +19,7 @@ from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
 from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
 from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
+from app.domain.personagym.prompts import rubric_outline
 from app.domain.personagym.specification import QUESTIONS, SAMPLING, GymSpec, with_sampling
 from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model
@@ -55,6 +58,7 @@ def manifest(
     *,
     batches: Sequence[Any] = (),
     reused_snapshots: Sequence[Any] = (),
+    exemplars: ExemplarsUsed = NO_EXEMPLARS,
 ) -> dict[str, Any]:
     """The manifest of a job's results.
 
@@ -65,6 +69,7 @@ def manifest(
         question_set: The set as which the job's PersonaGym questions are kept.
         check: How far verdicts on several sentences a call agree with those on one, where the job groups them.
         reused_snapshots: The same of replies that were used again.
+        exemplars: What PersonaGym's judges graded by.
         batches: The batches in which calls were made, by their providers' ids.
     """
     spec = context.spec
@@ -98,7 +103,12 @@ def manifest(
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({"control": True} if spec.control else {}),
         **({"opposite": True} if spec.opposite else {}),
-        **({} if spec.gym is None else {"personagym": _gym(spec.gym, spec, question_set)}),
+        **({} if "rubrics" not in job.request else {"rubric_set": job.request["rubrics"]}),
+        **(
+            {}
+            if spec.gym is None
+            else {"personagym": _gym(spec.gym, spec, question_set) | _exemplars(spec.gym, exemplars)}
+        ),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
         "deviations": deviations(spec, context.cells),
     }
@@ -160,6 +170,22 @@ def _gym(gym: GymSpec, spec: JobSpec, question_set: str | None) -> dict[str, Any
 
 
 _OF_ASKING = frozenset({"instruction", "persona_agents", "environment_pool", "own_environment_pool"})
+
+
+def _exemplars(gym: GymSpec, used: ExemplarsUsed) -> dict[str, Any]:
+    """By what the job's answers were graded: rubrics and exemplars."""
+    return {
+        "rubrics": {
+            task.id: hashlib.sha256(rubric_outline(gym.prompts, task.task).encode()).hexdigest()
+            for task in gym.tasks
+        },
+        "exemplars": {
+            "made": used.asked,
+            "reused": used.kept - gym.given_exemplars,
+            "given": gym.given_exemplars,
+            "sha256": used.sha256,
+        },
+    }
 
 
 def _generation(generation: PersonaGeneration) -> dict[str, Any]:

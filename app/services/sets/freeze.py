@@ -14,6 +14,7 @@ from app.db.sets import sets
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ENDING
 from app.domain.personagym.diversity import diversity
+from app.services.sets.exemplars import freeze_exemplars
 from app.services.sets.persona_sets import made_by, made_up
 from app.services.sets.question_sets import question_set_id, questions_of
 from app.services.sets.sets import PERSONA_SET, QUESTION_SET, set_id
@@ -28,11 +29,13 @@ async def freeze_made(connection: AsyncConnection, tenant: str, job_id: str, spe
 
 
 async def _freeze_questions(connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec) -> None:
-    content = questions_of(spec, await preparations.questions_of_job(connection, tenant, job_id))
+    steps = await preparations.questions_of_job(connection, tenant, job_id)
+    content = questions_of(spec, steps)
     if content:
         id_ = await asyncio.to_thread(question_set_id, content)
         await sets.keep_question_set(connection, tenant, id_, content, posted=False)
         await sets.note_made(connection, tenant, job_id, id_, QUESTION_SET)
+        await freeze_exemplars(connection, tenant, job_id, spec, steps)
 
 
 async def _freeze_personas(connection: AsyncConnection, tenant: str, job_id: str) -> None:

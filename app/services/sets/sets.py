@@ -7,7 +7,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.sets import sets
+from app.db.sets import exemplars, sets
 from app.db.sets.sets import JobOfSet, SetSummary, Table
 from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.catalog import KeptSets
@@ -64,11 +64,13 @@ async def kept_sets(engine: AsyncEngine, tenant: str, wanted: JobIn) -> KeptSets
         people = await sets.persona_sets(connection, tenant, named)
         asked = wanted.questions if isinstance(wanted.questions, str) else None
         found = None if asked is None else await sets.question_set(connection, tenant, asked)
+        examples = await exemplars.keys_of_set(connection, tenant, asked or "")
         words = None if wanted.rubrics is None else await sets.rubric_set(connection, tenant, wanted.rubrics)
     return KeptSets(
         {id_: tuple(map(persona_of, each.content)) for id_, each in people.items()},
         {} if asked is None or found is None else {asked: found[1]},
         {} if wanted.rubrics is None or words is None else {wanted.rubrics: RubricContent(**words[1])},
+        exemplars=examples,
     )
 
 
