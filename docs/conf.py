@@ -30,6 +30,7 @@ NAVIGATION = {
         "how-to/budgets",
         "how-to/batches",
         "how-to/rubrics",
+        "how-to/judges",
         "how-to/labelling",
         "how-to/exports",
         "how-to/continuous-integration",

@@ -130,6 +130,7 @@ class AsyncAssayClient:
     gate_junit = _method(operations.gate_junit)
     compare = _method(operations.compare)
     compare_models = _method(operations.compare_models)
+    bridge = _method(operations.bridge)
 
     keep_personas = _method(operations.keep_personas)
     keep_persona_file = _method(operations.keep_persona_file)

@@ -11,6 +11,7 @@ from persona_assay.notebook import read_figure, read_results
 from persona_assay.types import (
     AnnotationList,
     Baselines,
+    Bridge,
     ByInstruction,
     CheckIn,
     Comparison,
@@ -33,6 +34,7 @@ from persona_assay.types import (
     JobList,
     JobStatus,
     JudgeCalls,
+    JudgeIn,
     KeptAnnotations,
     LabellingRound,
     LabellingRoundIn,
@@ -506,6 +508,17 @@ def compare_models(models: Sequence[SideIn], *, pairing: Pairing = "cells") -> C
         pairing: What is compared: the values of a cell, or of one item that all answered.
     """
     return Call("POST", "/v1/comparisons", read_json, body={"models": [*models], "pairing": pairing})
+
+
+def bridge(old: JudgeIn, new: JudgeIn, *, within: float = 0.05) -> Call[Bridge]:
+    """How far two judges agree on the same texts, and the old one's totals as the new one would give them.
+
+    Args:
+        old: A judge, as ``{job, judge}``; ``judge`` may be left out where the job has one.
+        new: Another; a job on texts of the old one's, or a sample of them.
+        within: The margin within which the judges count as interchangeable, as a share of a figure's range.
+    """
+    return Call("POST", "/v1/bridges", read_json, body={"old": old, "new": new, "within": within})
 
 
 # -- sets ---------------------------------------------------------------------------------------------------------

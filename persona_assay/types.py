@@ -640,6 +640,98 @@ class BatchProgress(TypedDict):
     """Batches that took fewer calls than were waiting, because the budget or the key's cap did not cover the worst case of more."""
 
 
+class BridgeSide(TypedDict):
+    """A judge in a job."""
+
+    job: str
+    judge: str
+
+
+class BridgeAgreement(TypedDict):
+    """How far the two judges agree on the same sentences, over all dimensions (`null`) or on one."""
+
+    dimension: str | None
+    scale: dict[str, int]
+    """`minimum` and `maximum`; each scale has its own row."""
+    sentences: int
+    """Judged by both."""
+    responses: int
+    left_out: int
+    """Without a readable verdict of either."""
+    exact_agreement: Metric
+    mean_absolute_difference: Metric
+    shift: Metric
+    """New − old, in points of the scale, where both gave a score."""
+    quadratic_kappa: Metric
+    acc_old: Metric
+    """Share of sentences in character by the old judge."""
+    acc_new: Metric
+    acc_shift: Metric
+    """New − old."""
+
+
+class BridgedFigure(TypedDict):
+    """A total by the old judge, and what the new one would give it."""
+
+    group: dict[str, str]
+    """Empty for all texts; or `model`; or `task`."""
+    metric: Literal["acc_atom", "ic_atom", "mean"]
+    old: Metric
+    """By the old judge, of all texts: the mean over cells, as in results."""
+    bridged: Metric
+    """An estimate of the figure by the new judge. It was not measured."""
+    effect: Metric
+    """Bridged − old. Its interval is for these very texts."""
+    anchors: int
+    """Responses that both judged."""
+    finding: Literal["interchangeable", "different", "undecided"] | None
+    """`interchangeable`: the effect's 95 % interval lies within ± `within` of the figure's range. `different`: it lies outside. `undecided`: neither. `null` without an interval."""
+    anchors_needed: int | None
+    """About how many anchors would decide, if undecided."""
+
+
+class Bridge(TypedDict):
+    """Two judges of the same texts: their agreement, and totals of the old judge as the new one would give them."""
+
+    object: Literal["bridge"]
+    old: BridgeSide
+    new: BridgeSide
+    texts: int
+    """Responses that the old judge scored, of those from which the anchors were drawn."""
+    anchors: int
+    """Responses of the new job whose text the old job has, at the same place."""
+    unpaired: int
+    """Answered responses of the new job without such a text."""
+    within: float
+    """The margin, as a share of a figure's range."""
+    agreement: list[BridgeAgreement]
+    """Intervals are over responses."""
+    figures: list[BridgedFigure]
+    not_bridged: dict[str, str]
+    """Figures that a sample can't bridge, with the reason."""
+    interchangeable: bool | None
+    """Whether all figures are; `null` if one is undecided and none different."""
+    recommendation: str
+    """In words."""
+
+
+class JudgeIn(TypedDict):
+    """A judge of a finished job."""
+
+    job: str
+    judge: NotRequired[str | None]
+    """Its label; required if the job has several."""
+
+
+class BridgeIn(TypedDict):
+    """Two judges of the same texts: of one job, or of two jobs of which the new one judged texts of the old one again."""
+
+    old: JudgeIn
+    new: JudgeIn
+    within: NotRequired[float]
+    """The margin within which the judges count as interchangeable, as a share of a figure's range."""
+
+
 class UsdBudget(TypedDict):
     """A budget in US dollars."""
 

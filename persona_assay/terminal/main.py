@@ -14,6 +14,7 @@ import click
 from click.exceptions import Exit
 
 from persona_assay.terminal import (
+    bridging,
     browsing,
     checking,
     controlling,
@@ -33,6 +34,7 @@ COMMANDS: tuple[click.Command, ...] = (
     *checking.COMMANDS,
     *reading.COMMANDS,
     *deciding.COMMANDS,
+    *bridging.COMMANDS,
     *controlling.COMMANDS,
     *scheduling.COMMANDS,
 )

@@ -174,7 +174,7 @@ def submit(file: str, url: str, sending: Sending) -> None:
 
         described = read_job_file(file, sys.stdin)
         with described.places():
-            job = _submitted(client, described.job, sending, client.submit)
+            job = submitted(client, described.job, sending, client.submit)
         _told(client, job, sending)
 
 
@@ -205,7 +205,7 @@ def clone(job_id: str, fields: tuple[str, ...], url: str, sending: Sending) -> N
                 changes["confirm_calls"] = confirmed["confirm_calls"]
             return client.clone(job_id, changes)
 
-        job = _submitted(client, wanted, sending, send)
+        job = submitted(client, wanted, sending, send)
         _told(client, job, sending)
 
 
@@ -225,7 +225,7 @@ def _told(client: "AssayClient", job: JobDetail, sending: Sending) -> None:
         say(f"Watch its progress: assay watch {job['id']}")
 
 
-def _submitted(
+def submitted(
     client: "AssayClient", job: JobIn, sending: Sending, send: Callable[[JobIn], JobDetail]
 ) -> JobDetail:
     """Submit a job; show its price first and, on a terminal, ask if it is large or may cost more than the limit."""

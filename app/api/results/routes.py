@@ -17,12 +17,14 @@ from app.api.http.dependencies import (
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses
 from app.api.http.strict_json import StrictRoute
 from app.domain.keys.api_key import Scope
+from app.domain.results.bridge import Bridge
 from app.domain.results.comparison import Comparison
 from app.domain.results.gate import Gate, IntervalKind
 from app.domain.results.ranking import ComparisonOfModels
-from app.domain.results.request import ComparisonRequest, ModelsIn, SideIn
+from app.domain.results.request import BridgeIn, ComparisonRequest, ModelsIn, SideIn
 from app.reports.junit import junit
 from app.services.jobs.view import find_job
+from app.services.results.bridge import bridge
 from app.services.results.compare import Comparer
 from app.services.results.compare_models import compare_models
 from app.services.results.gate import MAX_THRESHOLDS, gate_of
@@ -60,6 +62,25 @@ async def compare(
         models = [_side(each) for each in body.models]
         return await compare_models(comparer_of(services), tenant, models, body.pairing)
     return await comparer_of(services).compare(tenant, _side(body.a), _side(body.b), body.pairing)
+
+
+@router.post(
+    "/bridges",
+    operation_id="bridgeJudges",
+    responses=NOT_FOUND | CONFLICT,
+    summary="Bridge from one judge to another",
+)
+@needs(Scope.READ)
+async def bridge_judges(body: BridgeIn, services: ServicesDep, tenant: TenantDep) -> Bridge:
+    """How far two judges agree on the same texts, and the old judge's totals as the new one would give them. Nothing is stored.
+
+    The new judge need have judged a sample only: a job on the texts of the old one, with `sample`.
+    """
+    sides = {
+        name: side.model_copy(update={"job": job_id_of(side.job)})
+        for name, side in (("old", body.old), ("new", body.new))
+    }
+    return await bridge(services.engine, services.contexts, tenant, body.model_copy(update=sides))
 
 
 @router.get(

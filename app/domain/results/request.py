@@ -78,3 +78,32 @@ def _kind(value: object) -> str:
 ComparisonRequest = Annotated[
     Annotated[ComparisonIn, Tag("two")] | Annotated[ModelsIn, Tag("several")], Discriminator(_kind)
 ]
+
+
+class JudgeIn(Body):
+    """A judge of a finished job."""
+
+    job: Line
+    judge: Line | None = Field(None, description="Its label; required if the job has several.")
+
+
+BRIDGE_EXAMPLE: JsonDict = {
+    "old": {"job": "job_01kxyz0abcdefghjkmnpqrstvw", "judge": "openai/gpt-4o"},
+    "new": {"job": "job_01kxyz0abcdefghjkmnpqrstvx"},
+}
+
+
+class BridgeIn(Body):
+    """Two judges of the same texts: of one job, or of two jobs of which the new one judged texts of the old one again."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, json_schema_extra={"examples": [BRIDGE_EXAMPLE]})
+
+    old: JudgeIn
+    new: JudgeIn
+    within: float = Field(
+        0.05,
+        gt=0,
+        lt=1,
+        allow_inf_nan=False,
+        description="The margin within which the judges count as interchangeable, as a share of a figure's range.",
+    )
