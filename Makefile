@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-peers test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-chart test-chart test-clients lock-clients clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-peers test-formats test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -40,8 +40,8 @@ test-slow: setup  ## the pages in a browser, the distributions, the short forms 
 test-long: setup  ## tests of minutes to hours, four at a time: long forms of the fault tests, benchmarks; ARGS="-k kills" picks some
 	$(BIN)/pytest -m long --numprocesses 4 --maxschedchunk 1 --durations 0 --durations-min 1 tests $(ARGS)
 
-test-all:  ## for the night: test, test-slow, test-chart, test-clients, test-providers, test-long; goes on after a failure
-	$(MAKE) --keep-going DRAWS=random test test-slow test-chart test-clients test-providers test-long
+test-all:  ## for the night: test, test-slow, test-chart, test-clients, test-formats, test-providers, test-long; goes on after a failure
+	$(MAKE) --keep-going DRAWS=random test test-slow test-chart test-clients test-formats test-providers test-long
 
 RUNS ?= 20
 test-busy: setup  ## the tests of `make test` RUNS times, 20 unless set, beside four processes that do nothing but keep the machine busy
@@ -120,6 +120,19 @@ build/providers/%/ready: $(SERVERS)/%.lock | setup
 	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
 	@touch $@
 
+test-formats: build/formats/ready  ## files that other tools write are imported (promptfoo: Node.js, Linux on x86-64)
+	$(BIN)/pytest --numprocesses 0 tests/formats $(ARGS)
+
+FORMATS := tests/formats
+# Environments of their own, 770 and 270 MB. Without Node.js promptfoo's files are not made. `npm ci` wants each platform's form of
+# what is optional, of which promptfoo needs nothing and some are nowhere; `npm install` takes the lock's versions and checksums as well.
+build/formats/ready: $(FORMATS)/requirements/tools.lock $(FORMATS)/package-lock.json | setup
+	$(BIN)/python -m venv --clear $(@D)/tools
+	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/tools/bin/python --require-hashes -r $<
+	mkdir -p $(@D)/node && cp $(FORMATS)/package.json $(FORMATS)/package-lock.json $(@D)/node
+	if command -v npm > /dev/null; then cd $(@D)/node && npm install --ignore-scripts --omit=optional --no-audit --no-fund; fi
+	@touch $@
+
 test-chart: build/chart/ready  ## the Helm chart, with helm and Kubernetes' schemas (Linux on x86-64)
 	$(BIN)/pytest --numprocesses 0 tests/chart $(ARGS)
 
@@ -163,6 +176,10 @@ lock-peers: setup  ## the lock of what bench-peers compares with
 
 lock-providers: setup  ## the locks of the servers that test-providers runs
 	for server in litellm llama-cpp; do $(LOCK) $(SERVERS)/$$server.in --output-file $(SERVERS)/$$server.lock || exit; done
+
+lock-formats: setup  ## the locks of the tools whose files test-formats imports
+	$(LOCK) $(FORMATS)/requirements/tools.in --output-file $(FORMATS)/requirements/tools.lock
+	cd $(FORMATS) && npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
 lock-chart: setup  ## the locks of what test-chart checks with
 	$(LOCK) $(CHART_TOOLS)/schemas.in --output-file $(CHART_TOOLS)/schemas.lock

@@ -8,8 +8,8 @@ import zlib
 from collections.abc import Iterator
 from typing import Any
 
-from app.importers.content import Document, Form, parse_json, wrong_file
-from app.importers.records import Character, Record, WrongRecordError, text_or_none
+from app.importers.content import Document, Form, parse_json
+from app.importers.records import Character, Record, WrongRecordError, text_or_none, wrong_file
 
 KEYWORDS = ("ccv3", "chara")
 """Of the chunks that hold a card; the later version first."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import yaml
 
-from app.domain.errors import FieldError, InvalidJobError
 from app.domain.judging.stepwise_json import StepwiseDecoder
-from app.importers.records import Refused
+from app.importers.parquet import read_parquet
+from app.importers.records import Refused, wrong_file
 
 SHORT_CHARACTERS = 64 * 1024
 """The longest JSON that is parsed in one step, in which no other thread runs."""
@@ -37,6 +37,9 @@ class Form(StrEnum):
     PNG = "png"
 
 
+ROWS = frozenset({Form.LINES, Form.CSV, Form.PARQUET})
+RECORDS = ROWS | {Form.JSON}
+"""Forms of which any kind of records may be."""
 MAGIC = {b"\x89PNG\r\n\x1a\n": Form.PNG, b"PK\x03\x04": Form.ZIP, b"PAR1": Form.PARQUET}
 
 
@@ -49,7 +52,7 @@ class Document:
         name: Its name, without directories; may be empty.
         data: Its bytes.
         value: Of JSON and YAML: what it says.
-        rows: Of JSON Lines and CSV: each line's value with its place, or why it has none.
+        rows: Of JSON Lines, CSV and Parquet: each row's value with its place, or why it has none.
     """
 
     form: Form
@@ -60,7 +63,7 @@ class Document:
 
     def records(self) -> Iterator[tuple[str, Any]]:
         """The values of lines, or of a JSON list, or the only one; each with its place."""
-        if self.form in {Form.LINES, Form.CSV}:
+        if self.form in ROWS:
             yield from self.rows
         elif isinstance(self.value, list):
             yield from ((f"/{n}", value) for n, value in enumerate(self.value))
@@ -70,11 +73,6 @@ class Document:
     def first(self) -> dict[str, Any]:
         """The first value that is an object; empty if there is none."""
         return next((value for _, value in self.records() if isinstance(value, dict)), {})
-
-
-def wrong_file(message: str, place: str = "") -> InvalidJobError:
-    """The error that a file as a whole can't be read."""
-    return InvalidJobError([FieldError(place, message)])
 
 
 def read_document(data: bytes, name: str) -> Document:
@@ -88,6 +86,8 @@ def read_document(data: bytes, name: str) -> Document:
         InvalidJobError: If it has none of the forms, with line and column where they are known.
     """
     form = next((form for magic, form in MAGIC.items() if data.startswith(magic)), None)
+    if form is Form.PARQUET:
+        return Document(form, name, data, rows=list(read_parquet(data)))
     if form is not None:
         return Document(form, name, data)
     text = _text(data)

@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from app.importers.content import Document, Form, parse_json, wrong_file
+from app.importers.content import Document, Form, parse_json
 from app.importers.messages import last_question, persona_of, read_messages, text_of
 from app.importers.records import (
     Record,
@@ -19,6 +19,7 @@ from app.importers.records import (
     number_or_none,
     optional,
     text_or_none,
+    wrong_file,
 )
 
 UNPACKED_BYTES = 64 * 1024 * 1024

@@ -32,8 +32,8 @@ def read_personagym(document: Document, tasks: Mapping[str, GymTask]) -> Iterato
     """Questions, or pairs of question and answer; the file's name is the persona's description."""
     who = persona_of_file(document.name).removesuffix(QA_ENDING).strip() or None
     for name, listed in document.value.items() if isinstance(document.value, dict) else ():
-        task = task_named(tuple(tasks.values()), name)
-        at = f"/{name.encode(errors='replace').decode()}"
+        task = task_named(tuple(tasks.values()), str(name))
+        at = f"/{str(name).encode(errors='replace').decode()}"
         if task is None or not isinstance(listed, list):
             yield Refused(at, "must be a list of one of PersonaGym's tasks")
             continue

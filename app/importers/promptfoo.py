@@ -70,7 +70,9 @@ def _read_row(place: str, row: Any) -> Record:
     )
     named = optional(row, "namedScores")
     scores = {"score": number_or_none(row.get("score"))}
-    scores |= {name: number_or_none(each) for name, each in named.items()} if isinstance(named, dict) else {}
+    scores |= (
+        {str(name): number_or_none(each) for name, each in named.items()} if isinstance(named, dict) else {}
+    )
     found = {name: score for name, score in scores.items() if score is not None}
     return Said(place, output, persona, prompt, model, scores=found)
 

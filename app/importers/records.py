@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 from app.domain.contract import check_storable
+from app.domain.errors import FieldError, InvalidJobError
 from app.domain.judging.imported import Score
 from app.domain.personagym.task import GymTask
 
@@ -106,6 +107,11 @@ class Scored:
 
 
 Record: TypeAlias = Said | Scored | Character | Asked | Refused
+
+
+def wrong_file(message: str, place: str = "") -> InvalidJobError:
+    """The error that a file as a whole can't be read."""
+    return InvalidJobError([FieldError(place, message)])
 
 
 class WrongRecordError(Exception):

@@ -19,8 +19,8 @@ from app.importers import (
     traces,
 )
 from app.importers.bodies import collect
-from app.importers.content import Document, Form, read_document, wrong_file
-from app.importers.records import Options, Record, Refused, WrongRecordError
+from app.importers.content import RECORDS, Document, read_document
+from app.importers.records import Options, Record, Refused, WrongRecordError, wrong_file
 
 Recognise = Callable[[Document, Options], bool]
 Read = Callable[[Document, Options], Iterator[Record]]
@@ -60,10 +60,10 @@ def each_record(records: Iterator[tuple[str, Any]], read: ReadRecord) -> Iterato
 
 
 def _of_json(recognises: Callable[[dict[str, Any]], bool], read: ReadRecord) -> tuple[Recognise, Read]:
-    """What recognises and reads JSON, or JSON Lines, of one record or many."""
+    """What recognises and reads JSON of one record or many, JSON Lines, CSV and Parquet."""
 
     def is_one(document: Document, _: Options) -> bool:
-        return document.form in {Form.JSON, Form.LINES} and recognises(document.first())
+        return document.form in RECORDS and recognises(document.first())
 
     def read_all(document: Document, _: Options) -> Iterator[Record]:
         return each_record(document.records(), read)
@@ -72,14 +72,11 @@ def _of_json(recognises: Callable[[dict[str, Any]], bool], read: ReadRecord) -> 
 
 
 def _is_table(document: Document, options: Options) -> bool:
-    first = document.first() or dict.fromkeys(tables.parquet_columns(document))
-    return tables.is_table(first, options.columns)
+    return tables.is_table(document.first(), options.columns)
 
 
 def _read_table(document: Document, options: Options) -> Iterator[Record]:
-    parquet = document.form is Form.PARQUET
-    rows = tables.read_parquet(document) if parquet else document.records()
-    return each_record(rows, partial(tables.read_row, options=options))
+    return each_record(document.records(), partial(tables.read_row, options=options))
 
 
 def _is_card(document: Document, _: Options) -> bool:
@@ -105,7 +102,7 @@ def _read_inspect(document: Document, _: Options) -> Iterator[Record]:
 
 
 def _is_samples(document: Document, _: Options) -> bool:
-    return document.form in {Form.JSON, Form.LINES} and lm_eval.is_samples(document.first())
+    return document.form in RECORDS and lm_eval.is_samples(document.first())
 
 
 def _read_samples(document: Document, _: Options) -> Iterator[Record]:
@@ -117,12 +114,11 @@ def _read_promptfoo(read: ReadRecord) -> Read:
 
 
 def _is_export(document: Document, _: Options) -> bool:
-    return own_files.is_export(document.first() or dict.fromkeys(tables.parquet_columns(document)))
+    return own_files.is_export(document.first())
 
 
 def _read_export(document: Document, _: Options) -> Iterator[Record]:
-    parquet = document.form is Form.PARQUET
-    return own_files.read_export(tables.read_parquet(document) if parquet else document.records())
+    return own_files.read_export(document.records())
 
 
 _CHAT = {

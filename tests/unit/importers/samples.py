@@ -294,6 +294,7 @@ FILES: dict[str, dict[str, bytes]] = {
     "sharegpt": {
         "log.json": json.dumps([SHAREGPT, SHAREGPT]).encode(),
         "log.jsonl": json_lines(SHAREGPT, SHAREGPT),
+        "log.parquet": parquet([SHAREGPT, SHAREGPT]),
     },
     "character_card": {
         "card.json": json.dumps(CARD).encode(),

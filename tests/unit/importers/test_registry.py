@@ -147,6 +147,28 @@ class TestRefusals:
             imported(b'{"a": 1}')
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "1: 2",
+        "? [a]\n: b",
+        "[1, 2]",
+        "text: !!binary aGFsbG8=\npersona: 2024-01-01",
+        "a: &a [*a]\nprompts: *a\ntests: *a",
+        "prompts: ['{{a}}']\ntests: [{vars: {a: &x [1]}}, {vars: {1: 2}}, 5]",
+        "results: {results: [{promptIdx: 0, testIdx: 0, provider: 1, response: {output: x}, namedScores: {1: 2}, vars: {1: 2}}]}",
+        "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nprompts: *c\ntests: *c",
+        "a: !!python/object:os.system x",
+        "- " * 5_000,
+        "{" * 5_000,
+    ],
+)
+def test_yaml_of_other_types_is_refused(text: str) -> None:
+    for kind in (None, *(kind.name for kind in KINDS)):
+        with contextlib.suppress(InvalidJobError):
+            check_whole(imported(text.encode(), "a.yaml", kind))
+
+
 def test_a_million_small_lists_take_little_memory() -> None:
     tracemalloc.start()
     try:
