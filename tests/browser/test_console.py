@@ -325,7 +325,7 @@ class TestCompare:
 
     def test_tells_at_the_side_what_cannot_be_compared(self, page: Page, watcher: Watcher) -> None:
         page.goto("/compare?a=baseline:nobody&b=baseline:GPT-4o")
-        expect(page.get_by_role("alert")).to_contain_text("no published results for this model")
+        expect(page.get_by_role("alert")).to_contain_text("you have no baseline of that name")
         expect(page.get_by_role("combobox", name="Model A", exact=True)).to_have_attribute(
             "aria-invalid", "true"
         )
@@ -335,7 +335,7 @@ class TestCompare:
 class TestNewJob:
     def fill(self, page: Page, **typed: str) -> None:
         for label, text in typed.items():
-            page.get_by_label(label, exact=label == "Model").first.fill(text)
+            page.get_by_label("Model as" if label == "Model" else label).first.fill(text)
 
     def test_tells_what_is_wrong_where_it_was_typed_and_forgets_nothing(
         self, page: Page, watcher: Watcher
@@ -358,7 +358,7 @@ class TestNewJob:
         page.get_by_role("button", name="Estimate").click()
         expect(page.get_by_role("alert")).to_contain_text("does not allow the model 'none'")
         watcher.expect("422")
-        expect(page.get_by_label("Name")).to_have_value("Wrong")
+        expect(page.get_by_role("textbox", name="Name")).to_have_value("Wrong")
         expect(page.get_by_role("checkbox", name="Essay")).not_to_be_checked()
 
     def test_every_field_has_help_beside_it(self, page: Page) -> None:
