@@ -1,5 +1,6 @@
 """PersonaGym's released rubrics, and what its released code makes of them."""
 
+import json
 import re
 from pathlib import Path
 
@@ -7,6 +8,10 @@ OFFICIAL = {
     path.name: path.read_bytes().decode()
     for path in sorted((Path(__file__).parent / "golden" / "personagym_rubrics").glob("*.txt"))
 }
+RELEASED = json.loads(
+    (Path(__file__).parent / "golden" / "personagym_rubrics" / "released.json").read_text(encoding="utf-8")
+)
+"""One persona with its questions by task, the environments, and the question criteria by task."""
 TASK_OF = {
     "Action Justification.txt": "action_justification",
     "Expected Action.txt": "expected_action",

@@ -145,5 +145,37 @@ def published_correlations() -> tuple[PublishedCorrelation, ...]:
 
 
 def _rows(name: str) -> list[dict[str, str]]:
-    text = files("app.instruments").joinpath("published/v1", name).read_text(encoding="utf-8")
-    return list(csv.DictReader(text.splitlines()))
+    return list(csv.DictReader(_text(name).splitlines()))
+
+
+def _text(name: str) -> str:
+    return files("app.instruments").joinpath("published/v1", name).read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True)
+class ReleasedTexts:
+    """Hashes of what PersonaGym's authors released, by which jobs that use it are told from others.
+
+    Attributes:
+        rubrics: SHA-256 of the rubric file, by task.
+        question_criteria: SHA-256 of what questions must be like, by task.
+        environments: What :func:`hash_of_names` gives for the environments.
+        questions: What :func:`hash_of_questions` gives for each persona's questions of each task.
+    """
+
+    rubrics: Mapping[str, str]
+    question_criteria: Mapping[str, str]
+    environments: str
+    questions: frozenset[str]
+
+
+@cache
+def released_texts() -> ReleasedTexts:
+    """What PersonaGym's authors released (github.com/vsamuel2003/PersonaGym at 536f705)."""
+    rows = _rows("personagym_texts.csv")
+    of = {
+        kind: {row["task"]: row["sha256"] for row in rows if row["kind"] == kind}
+        for kind in ("rubric", "question_criteria", "environments")
+    }
+    questions = _text("personagym_questions.txt").split()
+    return ReleasedTexts(of["rubric"], of["question_criteria"], of["environments"][""], frozenset(questions))

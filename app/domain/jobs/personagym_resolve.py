@@ -11,6 +11,7 @@ from app.domain.instruments.persona import Persona
 from app.domain.jobs.imports import persona_of_file, read_question_file
 from app.domain.jobs.request import JobIn, TaskIn
 from app.domain.personagym.exemplars import exemplar_key, given_key
+from app.domain.personagym.released import hash_of_questions
 from app.domain.personagym.specification import QUESTIONS, GymSpec, GymTaskSpec, with_sampling
 from app.domain.personagym.task import Environment, GymPrompts, GymTask
 from app.domain.providers.model import Model
@@ -36,6 +37,7 @@ class GymCatalog:
         environments: The built-in pool.
         dimension: Persona consistency of single sentences.
         target_level: Its level that is in character.
+        released_questions: Hashes of the questions that PersonaGym's authors released.
     """
 
     instrument: InstrumentRef
@@ -44,6 +46,7 @@ class GymCatalog:
     environments: tuple[Environment, ...]
     dimension: Dimension
     target_level: str
+    released_questions: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ def resolve_gym(
         instrument=catalog.instrument,
         environments=environments,
         questions=numbers,
+        released_questions=_released(personas, questions, catalog.released_questions),
     )
     if brought is None:
         _check_effects(request, spec, personas, [n for n, _ in tasks], fail)
@@ -275,6 +279,17 @@ def _given(
             yield GivenStep(n, "environments", "", spec.environments[persona.id])
         for task, found in questions.get(persona.id, {}).items():
             yield GivenStep(n, "questions", task, found)
+
+
+def _released(
+    personas: Sequence[Persona], questions: Mapping[str, Mapping[str, Sequence[str]]], known: Collection[str]
+) -> int:
+    """For how many pairs of persona and task the questions are released ones."""
+    return sum(
+        hash_of_questions(persona.description.strip(), task, asked) in known
+        for persona in personas
+        for task, asked in questions.get(persona.id, {}).items()
+    )
 
 
 def _kept_exemplars(

@@ -72,6 +72,7 @@ class GymSpec:
             are given, also where there are none.
         exemplars: Of how many questions the question set has the exemplars, likewise; the others are made up.
         given_exemplars: How many of these somebody brought; the others a reasoner made for an earlier job.
+        released_questions: For how many pairs of persona and task the given questions are those that PersonaGym's authors released.
     """
 
     tasks: tuple[GymTaskSpec, ...]
@@ -87,6 +88,7 @@ class GymSpec:
     questions: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     exemplars: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     given_exemplars: int = 0
+    released_questions: int = 0
 
     @property
     def template(self) -> str:

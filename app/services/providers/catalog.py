@@ -16,6 +16,7 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import AtomicInstrument, load_atomic
 from app.instruments.personagym_loader import PersonaGymInstrument, load_personagym
+from app.instruments.published import released_texts
 from app.instruments.rules import RULES
 from app.llm.connections.connections import Connections
 from app.llm.models.table import takes_at
@@ -70,6 +71,7 @@ def make_catalog(
             environments=gym.environments,
             dimension=gym.consistency,
             target_level=gym.target.level,
+            released_questions=released_texts().questions,
         ),
         rules=rules,
         grouped=replace(grouped, criteria={**grouped.criteria, **instrument.criteria}),
