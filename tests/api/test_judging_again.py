@@ -223,16 +223,3 @@ class TestOtherJobs:
     def test_personas_and_tasks_are_required_otherwise(self, api: Service) -> None:
         answer = api.post("/v1/jobs", job_body(personas=None, tasks=None))
         assert pointers(answer) == ["/personas", "/tasks"]
-
-    def test_personagyms_answers_are_refused_in_words(self, stack: Service) -> None:
-        gym = {
-            "personas": [{"id": "cook", "description": "a cook"}],
-            "tasks": [{"task": "expected_action", "questions": 1}],
-            "models": ["simulated/sim-faithful"],
-            "judges": ["simulated/sim-judge"],
-            "reasoner": "simulated/sim-reasoner",
-        }
-        job = stack.wait(stack.submit(gym)["id"], "completed")
-        answer = stack.post("/v1/jobs", {"responses": {"job": job["id"]}})
-        assert (answer.status_code, pointers(answer)) == (422, ["/responses/filter"])
-        assert "PersonaGym" in answer.text

@@ -19,7 +19,7 @@ from app.domain.jobs.personagym_resolve import (
     options_given,
     resolve_gym,
 )
-from app.domain.jobs.plan import AtomicCell, Cell, atomic, cells_of, control_cells_of, count_calls, gym
+from app.domain.jobs.plan import AtomicCell, Cell, cells_of, control_cells_of, count_calls, gym
 from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, ResponseIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
@@ -178,7 +178,7 @@ class _Resolver:
         if self.chosen is None:
             placed = self._place_responses(spec, cells, verdicts)
         else:
-            placed = place(self.chosen.texts, spec, atomic(cells), self._fail)
+            placed = place(self.chosen.texts, spec, cells, self.asked, self._fail)
         spec = replace(spec, given_units=verdicts.given_units())
         self._raise_if_wrong()
         cells += control_cells_of(spec, len(cells))
@@ -361,7 +361,12 @@ class _Resolver:
         found: list[AtomicTask] = []
         of_gym: list[tuple[int, GymTask]] = []
         if not self.request.tasks:
-            return self._of_source("tasks"), of_gym
+            found = self._of_source("tasks")
+            if self.chosen is None:
+                return found, of_gym
+            # What is said of PersonaGym's tasks is said as a request would.
+            self.request = self.request.model_copy(update={"tasks": self.chosen.gym_tasks})
+            return found, [(n, task) for n, task in enumerate(self._source_gym_tasks()) if task is not None]
         ids = [task.task if isinstance(task, TaskIn) else task for task in self.request.tasks]
         for n, (id_, again) in enumerate(_with_repeats(ids)):
             pointer = f"/tasks/{n}/task" if isinstance(self.request.tasks[n], TaskIn) else f"/tasks/{n}"
@@ -375,19 +380,27 @@ class _Resolver:
                     )
             elif id_ in self.catalog.gym.tasks:
                 of_gym.append((n, self.catalog.gym.tasks[id_]))
-                if self.chosen is not None:
-                    self._fail(pointer, f"task {id_!r} is PersonaGym's; it can't grade texts of another job")
             else:
                 known = [*self.catalog.tasks, *self.catalog.gym.tasks]
                 meant = self._suggestion(id_, known) or f"; known: {', '.join(known)}"
                 self._fail(pointer, f"unknown task {id_!r}{meant}")
         return found, of_gym
 
+    def _source_gym_tasks(self) -> Iterator[GymTask | None]:
+        """PersonaGym's tasks of the stored texts, in the words of this job's rubrics; ``None`` for those that these lack."""
+        for wanted in self.chosen.gym_tasks if self.chosen is not None else ():
+            task = self.catalog.gym.tasks.get(wanted.task)
+            if task is None:
+                self._fail("/rubrics", f"name the rubric set that has the source's task {wanted.task!r}")
+            yield task
+
     def _gym(self, tasks: list[tuple[int, GymTask]], personas: list[Persona]) -> GymResolution | None:
         """The PersonaGym part, if the job has one."""
         reasoner = (
             self._model("/reasoner", self.request.reasoner) if self.request.reasoner is not None else None
         )
+        if reasoner is None and self.chosen is not None and self.chosen.of.gym is not None:
+            reasoner = self.chosen.of.gym.reasoner
         if tasks:
             brought = None
             if self.request.responses is not None:
@@ -530,7 +543,8 @@ class _Resolver:
             self.texts = qa_responses(sent, personas, gym_tasks, self._fail)
         elif isinstance(sent, list):
             self.texts = [(f"/responses/{n}", response) for n, response in enumerate(sent)]
-        self.asked = AskedQuestions((text for _, text in self.texts), {task.id for task in gym_tasks})
+        texts = [text for _, text in self.texts] if self.chosen is None else self.chosen.texts
+        self.asked = AskedQuestions(texts, {task.id for task in gym_tasks})
 
     def _place_responses(
         self, spec: JobSpec, cells: tuple[Cell, ...], verdicts: VerdictsPlacer

@@ -10,7 +10,9 @@ from random import Random
 
 from app.domain.instruments.persona import Persona
 from app.domain.instruments.task import AtomicTask
-from app.domain.jobs.plan import AtomicCell
+from app.domain.jobs.brought_answers import AskedQuestions
+from app.domain.jobs.plan import AtomicCell, Cell
+from app.domain.jobs.request import TaskIn
 from app.domain.jobs.source_request import FilterIn, JobTextsIn, SampleIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.text_source import StoredText, TextSource
@@ -70,6 +72,13 @@ class Chosen:
         """The atomic ones of the texts."""
         ids = {text.task for text in self.texts}
         return [task for task in self.of.tasks if task.id in ids]
+
+    @property
+    def gym_tasks(self) -> list[TaskIn]:
+        """PersonaGym's of the texts, as a request would name them."""
+        ids = {text.task for text in self.texts}
+        gym = () if self.of.gym is None else self.of.gym.tasks
+        return [TaskIn(task=task.id, atomic=task.atomic or None) for task in gym if task.id in ids]
 
     @property
     def models(self) -> list[Model]:
@@ -139,7 +148,7 @@ def drawn(texts: Sequence[StoredText], sample: SampleIn, personas: Sequence[Pers
 
 
 def place(
-    chosen: Sequence[StoredText], spec: JobSpec, cells: Iterable[AtomicCell], fail: Fail
+    chosen: Sequence[StoredText], spec: JobSpec, cells: Iterable[Cell], asked: AskedQuestions, fail: Fail
 ) -> tuple[ProvidedResponse, ...]:
     """Where the texts belong in the plan of the job that judges them.
 
@@ -147,36 +156,38 @@ def place(
         chosen: The texts.
         spec: The job.
         cells: Its cells.
+        asked: The questions that the texts answer.
         fail: Is told of texts that belong nowhere, once for all texts of a persona, task or item.
     """
     by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
     items = {
         (cell.persona.id, cell.task.id): {item.id: item.index for item in cell.items}
+        if isinstance(cell, AtomicCell)
+        else {words: n for n, words in enumerate(asked.of(cell.persona.id, cell.task.id))}
         for cell in by_name.values()
     }
     placed: list[ProvidedResponse] = []
     astray: Counter[tuple[str, str]] = Counter()
     for text in chosen:
         known = items.get((text.persona, text.task))
-        if known is None or text.item not in known:
+        name = text.item if text.question is None else text.question
+        if known is None or name not in known:
             astray[_why_astray(text, spec, known)] += 1
             continue
         cell = by_name[text.model, text.persona, text.task]
-        placed.append(ProvidedResponse(cell.ordinal, text.run, known[text.item], text.instruction, text))
+        placed.append(ProvidedResponse(cell.ordinal, text.run, known[name], text.instruction, text))
     for (pointer, why), texts in astray.items():
         fail(pointer, f"{texts:,} of the chosen texts {why}; leave them out by responses.filter")
     return tuple(placed)
 
 
 def _why_astray(text: StoredText, spec: JobSpec, items: Mapping[str, int] | None) -> tuple[str, str]:
-    if text.item is None:
-        return (
-            f"{POINTER}/filter",
-            f"answer PersonaGym's task {text.task!r}, whose answers can't be judged again",
-        )
     if all(persona.id != text.persona for persona in spec.personas):
         return "/personas", f"are of persona {text.persona!r}, which the job does not have"
-    if all(task.id != text.task for task in spec.tasks):
+    ids = [task.id for task in spec.tasks] + (
+        [] if spec.gym is None else [task.id for task in spec.gym.tasks]
+    )
+    if text.task not in ids:
         return "/tasks", f"are of task {text.task!r}, which the job does not have"
     if items is None:
         return "/personas", f"are of persona {text.persona!r}, which has no traits to be judged"

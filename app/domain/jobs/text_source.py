@@ -13,13 +13,14 @@ class StoredText:
         model: Its writer's label.
         persona: Its persona's id.
         task: Its task's id.
-        item: Its item's id; ``None`` where nobody can say, as of texts that answer a question made up for them.
+        item: Its item's id; ``None`` where nobody can say.
         run: The repetition, from 0.
         instruction: Number of its persona instruction, from 0, if known.
         status: That of its response.
         sentences: How many it has.
         key: Where its words are, for whoever copies them.
         spans: Where its sentences are, as Postgres writes the two arrays of offsets; ``None`` for the source's own.
+        question: What it answers, in words, of a PersonaGym task.
     """
 
     model: str
@@ -32,6 +33,7 @@ class StoredText:
     sentences: int
     key: tuple[int, int, int]
     spans: tuple[str, str] | None = None
+    question: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,7 +28,7 @@ from app.domain.jobs.plan import (
 )
 from app.domain.jobs.resolve import Resolution
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
-from app.domain.jobs.stage_estimate import StageEstimate
+from app.domain.jobs.stage_estimate import EXPECTED_UNIT_CHARACTERS, StageEstimate
 from app.domain.jobs.text_source import StoredText
 from app.domain.jobs.verdicts_request import MOST_UNITS
 from app.domain.judging.order_check import ORDERS
@@ -42,6 +42,7 @@ from app.services.jobs.imported_rows import (
     refused_elsewhere,
 )
 from app.services.jobs.planning import Check
+from app.services.jobs.text_sources import JUDGED
 
 Due = Callable[[str, int], int]
 """The verdicts and grades that a text calls for, by its status and number of sentences."""
@@ -147,7 +148,7 @@ def _due(spec: JobSpec, cell: Cell, item: int, status: str, units: int) -> int:
     judges = len(spec.judges)
     if isinstance(cell, AtomicCell):
         return units * len(cell.items[item].dimensions) * judges
-    return 0 if status == "no_answer" else judges * (1 + units * len(cell.dimensions))
+    return judges * (1 + units * len(cell.dimensions)) if status in JUDGED else 0
 
 
 def _provided_status(rules: Rules, thoughts: str | None, answer: str) -> tuple[str, str | None]:
@@ -243,9 +244,10 @@ def estimates_of_existing(resolution: Resolution, rows: Iterable[ExistingText]) 
         if isinstance(cells[row.cell], AtomicCell):
             if row.status == "answered":
                 atomic_units.append((row.cell, row.run, row.item, units))
-        elif isinstance(row, NewResponse) and row.status != "no_answer":
+        elif row.status in JUDGED:
             sentences = units if row.status == "answered" else 0
-            answers.append(BroughtAnswer(row.cell, row.run, row.item, len(row.text), sentences))
+            characters = len(row.text) if isinstance(row, NewResponse) else units * EXPECTED_UNIT_CHARACTERS
+            answers.append(BroughtAnswer(row.cell, row.run, row.item, characters, sentences))
     of_atomic = estimate_provided(spec, cells, atomic_units)
     if spec.gym is None:
         return of_atomic

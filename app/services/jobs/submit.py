@@ -59,7 +59,7 @@ from app.services.jobs.existing_texts import (
     with_sample,
 )
 from app.services.jobs.planning import Check, Gone, PlanningPool
-from app.services.jobs.text_sources import stored_texts
+from app.services.jobs.text_sources import exemplars_of_source, stored_texts
 from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
@@ -87,7 +87,8 @@ class SubmissionDependencies:
         kept = KeptSets() if wanted is None else await kept_sets(self.engine, tenant, wanted)
         if wanted is not None and wanted.source is not None:
             texts = await stored_texts(self.engine, tenant, wanted, catalog)
-            kept = replace(kept, texts=texts)
+            examples = await exemplars_of_source(self.engine, tenant, wanted.source.job)
+            kept = replace(kept, texts=texts, exemplars=examples)
         return replace(self, catalog=replace(catalog, kept=kept))
 
 

@@ -1,22 +1,25 @@
 """Finds the stored texts that a job names as its source."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.jobs import copied_texts, jobs
+from app.db.jobs import copied_texts, jobs, preparations
 from app.db.jobs.copied_texts import Words
 from app.db.jobs.jobs import JobRow
+from app.db.jobs.preparations import StoredStep
+from app.db.sets import exemplars, sets
 from app.domain.instruments.segmentation import Segmenter, runaway
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.plan import AtomicCell, Cell, cells_of
+from app.domain.jobs.plan import AtomicCell, Cell, GymCell, cells_of
 from app.domain.jobs.request import JobIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stored_texts import StoredTexts, choose
 from app.domain.jobs.text_source import StoredText, TextSource
 from app.domain.jobs.verdicts_request import MOST_UNITS
+from app.domain.personagym.specification import question_item
 from app.domain.results.contract import SourceOfTexts
 from app.domain.results.model_groups import Attributes
 from app.services.job_context import decode_spec
@@ -64,9 +67,10 @@ async def stored_texts(
             return f"job {id_} is {job.status}; its texts can be judged again when it has ended"
         spec = decode_spec(encoded)
         cells = await on_a_thread(tenant, lambda: cells_of(spec))
+        questions = await preparations.questions_of_job(connection, tenant, id_)
         texts: list[StoredText] = []
         async for some in copied_texts.read_rows(connection, tenant, id_, len(cells)):
-            texts += _texts(spec, cells, some)
+            texts += _texts(spec, cells, some, questions)
     offered = StoredTexts(
         id_,
         spec,
@@ -80,21 +84,37 @@ async def stored_texts(
     return await _split_anew(engine, tenant, wanted, catalog, offered)
 
 
+async def exemplars_of_source(engine: AsyncEngine, tenant: str, job_id: str) -> frozenset[str]:
+    """Keys of the exemplars by which a job's PersonaGym answers were graded, as far as its question sets keep them."""
+    async with engine.connect() as connection:
+        found = [
+            await exemplars.keys_of_set(connection, tenant, set_id)
+            for set_id in await sets.sets_of_job(connection, tenant, job_id)
+        ]
+    return frozenset().union(*found)
+
+
 def _texts(
-    spec: JobSpec, cells: Sequence[Cell], rows: Iterable[copied_texts.TextRow]
+    spec: JobSpec,
+    cells: Sequence[Cell],
+    rows: Iterable[copied_texts.TextRow],
+    questions: Mapping[tuple[int, str], StoredStep],
 ) -> Iterable[StoredText]:
     for row in rows:
         cell = cells[row.cell]
+        step = questions.get((cell.person, cell.task.id)) if isinstance(cell, GymCell) else None
+        asked = question_item(row.item, () if step is None else step.content, ())
         yield StoredText(
             model=spec.models[cell.model].label,
             persona=cell.persona.id,
             task=cell.task.id,
-            item=cell.items[row.item].id if isinstance(cell, AtomicCell) else None,
+            item=(cell.items[row.item] if isinstance(cell, AtomicCell) else asked).id,
             run=row.run,
             instruction=row.instruction,
             status=row.status,
             sentences=row.sentences,
             key=(row.cell_id, row.run, row.item),
+            question=asked.text or None,
         )
 
 
