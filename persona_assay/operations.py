@@ -152,6 +152,7 @@ def read_import(
     trait: Sequence[str] = (),
     task: str | None = None,
     model: str | None = None,
+    score: str | None = None,
     column: Sequence[str] = (),
 ) -> Call[ImportPreview]:
     """Reads a file that another tool wrote; nothing is stored.
@@ -164,12 +165,13 @@ def read_import(
         trait: The personas' traits, such as ``E=high``.
         task: The task of all texts.
         model: The name of the model that wrote all texts.
+        score: The tool's score that is a judge's verdict on the whole text.
         column: What a table's columns hold, such as ``text=answer``.
 
     Returns:
         What was found and refused, and the bodies for `submit`, `keep_personas` and `keep_questions`.
     """
-    query: Query = given(name=name, kind=kind, persona=persona, task=task, model=model)
+    query: Query = given(name=name, kind=kind, persona=persona, task=task, model=model, score=score)
     query = {**query, **({"trait": trait} if trait else {}), **({"column": column} if column else {})}
     headers = {"Content-Type": "application/octet-stream"}
     return Call("POST", "/v1/imports", read_json, query=query, content=file, headers=headers)

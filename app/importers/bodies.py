@@ -59,6 +59,7 @@ class Collector:
         self._unused: Counter[str] = Counter()
         self._unnamed_models = 0
         self._scored = 0
+        self._verdicts = 0
 
     def add(self, record: Record) -> None:
         """Takes a record, or refuses it."""
@@ -103,8 +104,26 @@ class Collector:
         elif chosen.task is None and said.task is not None:
             own = {"item": said.item, "run": said.run, "instruction": said.instruction}
             response |= {name: value for name, value in own.items() if value is not None}
-        self._responses.append(response)
-        self._count(said, model, persona, task)
+        fault = self._add_verdict(response, said)
+        if fault is None:
+            self._responses.append(response)
+            self._count(said, model, persona, task)
+        return fault
+
+    def _add_verdict(self, response: dict[str, Any], said: Said) -> str | None:
+        """Gives a response the score that was chosen, if it has it; says why not, if it can't be a verdict."""
+        judge = self._options.score
+        score = None if judge is None else said.scores.get(judge)
+        if judge is None or score is None:
+            return None
+        if not score.is_integer():
+            return "its score is no whole number"
+        if "question" in response:
+            return "grades of answers to PersonaGym's questions are not taken"
+        if len(self._options.traits or said.traits) > 1:
+            return "the scores are on one trait; name only that"
+        response["verdicts"] = [{"judge": judge, "score": int(score)}]
+        self._verdicts += 1
         return None
 
     def _take_scores(self, scored: Scored) -> str | None:
@@ -273,17 +292,20 @@ class Collector:
             ],
             samples=self._samples,
             notes=self._notes(),
-            job=self._job(own) if self._responses else None,
+            job=self._job(own, kind) if self._responses else None,
             persona_set={"personas": own} if own and not self._responses else None,
             question_set={"questions": self._questions} if self._questions else None,
         )
 
-    def _job(self, own: list[dict[str, Any]]) -> dict[str, Any]:
+    def _job(self, own: list[dict[str, Any]], kind: str) -> dict[str, Any]:
         named = [id_ for id_, persona in self._personas.items() if not persona]
         body = {"personas": [*named, *own], "tasks": list(self._tasks), "responses": self._responses}
         if self._scored:
             source = {"source": "atomic_scores.txt", "note": "The file does not name its judge."}
             body["judges"] = [{"imported": JUDGE, "provenance": source}]
+        if self._verdicts:
+            source = {"source": kind, "note": "The tool's own score of each whole text."}
+            body["judges"] = [{"imported": self._options.score, "provenance": source}]
         return body
 
     def _notes(self) -> list[str]:
@@ -303,8 +325,10 @@ class Collector:
             )
         if self._unnamed_models:
             notes.append("Some texts name no model; they are called `imported` unless you choose a model.")
-        if self._scores:
-            notes.append("Scores are shown, not imported: they are not on a trait's scale.")
+        if self._scores and self._options.score is None:
+            notes.append("Scores are shown, not imported; with score, one of them is a judge's verdict.")
+        if self._options.score is not None and self._verdicts < len(self._responses):
+            notes.append(f"{len(self._responses) - self._verdicts:,} texts lack the score that was chosen.")
         if self._questions and self._options.task is None:
             notes.append(f"Questions that name no task count as {QUESTION_TASK}.")
         if self._unused:

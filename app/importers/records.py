@@ -137,6 +137,7 @@ class Options:
         traits: Level by dimension, of all personas.
         task: The task of all texts.
         model: The model of all texts.
+        score: Which of the tool's scores is a judge's verdict on the whole text; none if ``None``.
         columns: Which column of a table holds what, by our names.
         gym_tasks: PersonaGym's tasks of the service by id: their texts answer questions of their own.
     """
@@ -145,6 +146,7 @@ class Options:
     traits: Mapping[str, str] = field(default_factory=dict)
     task: str | None = None
     model: str | None = None
+    score: str | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     gym_tasks: Mapping[str, GymTask] = field(default_factory=dict)
 

@@ -3,13 +3,22 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from app.importers.records import Character, Options, Record, Said, WrongRecordError, text_or_none
+from app.importers.records import (
+    Character,
+    Options,
+    Record,
+    Said,
+    WrongRecordError,
+    number_or_none,
+    text_or_none,
+)
 
 USUAL = {
     "text": ("response", "text", "completion", "output", "generation", "generated_text", "reply"),
     "persona": ("persona", "character", "system_prompt", "system", "role"),
     "prompt": ("prompt", "question", "instruction", "input", "query"),
     "model": ("model", "model_name", "generator", "model_id"),
+    "score": ("score", "rating", "grade"),
 }
 """What columns are usually called, by what they hold."""
 
@@ -27,6 +36,14 @@ def columns_of(names: Mapping[Any, Any], chosen: Mapping[str, str]) -> dict[str,
         for what, usual in USUAL.items()
     }
     return {what: name for what, name in guessed.items() if name is not None} | dict(chosen)
+
+
+def number_of(value: Any) -> float | None:
+    """A number; CSV has it as a text."""
+    try:
+        return number_or_none(float(value) if isinstance(value, str) else value)
+    except ValueError:
+        return None
 
 
 def is_table(first: dict[str, Any], chosen: Mapping[str, str]) -> bool:
@@ -50,9 +67,10 @@ def read_row(place: str, row: dict[str, Any], options: Options) -> Iterator[Reco
         text = values["text"]
         if not isinstance(text, str):
             raise WrongRecordError(f"/{columns['text']}", "is missing" if text is None else "must be a text")
-        yield Said(
-            place, text, persona, text_or_none(values.get("prompt")), text_or_none(values.get("model"))
-        )
+        score = number_of(values.get("score"))
+        scores = {} if score is None else {columns["score"]: score}
+        prompt, model = text_or_none(values.get("prompt")), text_or_none(values.get("model"))
+        yield Said(place, text, persona, prompt, model, scores=scores)
     elif persona is not None:
         yield Character(place, persona, text_or_none(row.get("name")))
     else:

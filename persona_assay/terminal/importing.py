@@ -36,11 +36,12 @@ Body = dict[str, Any]
 )
 @click.option("--task", help="Task of all texts.")
 @click.option("--model", help="Name of the model that wrote all texts.")
+@click.option("--score", metavar="NAME", help="The tool's score that is a judge's verdict on the whole text.")
 @click.option(
     "--column",
     multiple=True,
     metavar="WHAT=NAME",
-    help="A table's column: text, persona, prompt or model. Repeatable.",
+    help="A table's column: text, persona, prompt, model or score. Repeatable.",
 )
 @click.option("--judge", multiple=True, metavar="CONNECTION/MODEL", help="A judge of the job. Repeatable.")
 @click.option("--reasoner", metavar="CONNECTION/MODEL", help="Reasoner of the job, for PersonaGym's tasks.")

@@ -117,6 +117,19 @@ class TestCommand:
         assert result.exit_code == 3
         assert "no message of the assistant" in result.output
 
+    def test_a_tools_score_is_a_verdict_if_it_is_chosen(self, stack: Service, tmp_path: Path) -> None:
+        file = tmp_path / "rows.csv"
+        file.write_text("persona,response,rating\na clown,Ha.,5\na clown,Oh. No.,2\n", "utf-8")
+        result = assay(stack, file, "--trait", "E=high", "--score", "rating", "--submit")
+        assert result.exit_code == 0, result.output
+        (id_,) = (line for line in result.output.splitlines() if line.startswith("job_"))
+        stack.wait(id_, "completed")
+        responses = stack.get(f"/v1/jobs/{id_}/responses").json()["data"]
+        found = {
+            each["text"]: [v["score"] for u in each["units"] for v in u["verdicts"]] for each in responses
+        }
+        assert found == {"Ha.": [5], "Oh. No.": [2]}
+
     def test_submits_a_job_that_is_judged(self, stack: Service, tmp_path: Path) -> None:
         file = tmp_path / "rows.jsonl"
         file.write_bytes(FILES["table"]["rows.jsonl"])

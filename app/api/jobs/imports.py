@@ -57,6 +57,9 @@ async def create(
     trait: Annotated[Pairs, Query(description="Traits of the personas, such as `E=high`.")] = [],  # noqa: B006 - FastAPI copies it
     task: Annotated[Line | None, Query(description="Task of all texts.")] = None,
     model: Annotated[Line | None, Query(description="Name of the model that wrote all texts.")] = None,
+    score: Annotated[
+        Line | None, Query(description="Score of the tool that is a judge's verdict on the whole text.")
+    ] = None,
     column: Annotated[
         Pairs, Query(description=f"Columns of a table, such as `text=answer`: {', '.join(USUAL)}.")
     ] = [],  # noqa: B006 - FastAPI copies it
@@ -69,7 +72,9 @@ async def create(
     if kind is not None and kind not in NAMES:
         raise wrong_field("/query/kind", f"unknown kind; known: {', '.join(NAMES)}")
     gym_tasks = services.submission.catalog.gym.tasks
-    options = Options(persona, _pairs("trait", trait), task, model, _pairs("column", column), gym_tasks)
+    options = Options(
+        persona, _pairs("trait", trait), task, model, score, _pairs("column", column), gym_tasks
+    )
     for unknown in options.columns.keys() - USUAL.keys():
         raise wrong_field("/query/column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
     data = await request.body()

@@ -117,6 +117,41 @@ class TestOptions:
         assert [each.place for each in preview.refused_records] == ["/lines/2/said"]
 
 
+class TestScores:
+    ROWS = b"".join(
+        b'{"persona": "a clown", "response": "Ha.", "rating": %s}\n' % each
+        for each in (b"4", b"2.5", b"null", b'"5"')
+    )
+
+    def test_are_shown_and_not_imported_unless_one_is_chosen(self) -> None:
+        preview = imported(self.ROWS)
+        assert [(each.name, each.count, each.lowest, each.highest) for each in preview.scores] == [
+            ("rating", 3, 2.5, 5.0)
+        ]
+        assert preview.job is not None
+        assert "judges" not in preview.job
+
+    def test_that_one_is_an_imported_judges_verdict_on_the_whole_text(self) -> None:
+        preview = imported(self.ROWS, score="rating", traits={"E": "high"})
+        check_whole(preview)
+        assert preview.job is not None
+        assert [each.get("verdicts") for each in preview.job["responses"]] == [
+            [{"judge": "rating", "score": 4}],
+            None,
+            [{"judge": "rating", "score": 5}],
+        ]
+        assert [each["imported"] for each in preview.job["judges"]] == ["rating"]
+        assert [(each.place, each.reason) for each in preview.refused_records] == [
+            ("/lines/2", "its score is no whole number")
+        ]
+        assert "1 texts lack the score" in " ".join(preview.notes)
+
+    @pytest.mark.parametrize("options", [{"traits": {"E": "high", "A": "low"}}, {"task": "expected_action"}])
+    def test_it_is_of_one_trait(self, options: dict[str, Any]) -> None:
+        rows = b'{"persona": "p", "response": "x", "question": "y", "rating": 3}\n' * 2
+        assert imported(rows, score="rating", **options).refused == 2
+
+
 class TestRefusals:
     def test_each_is_listed_by_line_with_its_reason(self) -> None:
         lines = [
