@@ -2382,6 +2382,8 @@ class ResponseIn(TypedDict):
     """Its sentences, if another segmentation is to be used than the service's."""
     verdicts: NotRequired[Sequence[VerdictsIn]]
     """What imported judges said of it."""
+    grades: NotRequired[Mapping[str, int | None]]
+    """Of an answer to PersonaGym's question: what imported judges gave it, 1 to 5; `null` is missing."""
 
 
 class QaIn(TypedDict):

@@ -39,6 +39,32 @@ VALID: Json = {
     "seed": 0,
     "metadata": {"a": "b"},
 }
+IMPORTED: Json = {
+    "personas": ["E-low", {"id": "cow", "description": "a cowboy", "traits": {"A": "low", "E": "high"}}],
+    "tasks": ["essay", "social_media_post", "expected_action"],
+    "judges": [{"imported": "old", "provenance": {"source": "s", "date": "2024-06", "note": "n"}}],
+    "responses": [
+        {
+            "persona": "E-low",
+            "task": "essay",
+            "verdicts": [{"judge": "old", "scores": [5, None, 9, "refused"]}],
+        },
+        {
+            "persona": "cow",
+            "task": "social_media_post",
+            "text": "Calm. Bye.",
+            "units": ["Calm.", "Bye."],
+            "verdicts": [{"judge": "old", "dimension": "E", "scores": [1, 2]}],
+        },
+        {
+            "persona": "cow",
+            "task": "expected_action",
+            "question": "Why?",
+            "text": "I ride.",
+            "grades": {"old": 4},
+        },
+    ],
+}
 JUNK = st.recursive(
     st.one_of(
         st.none(),
@@ -64,9 +90,9 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 @st.composite
-def mutated(draw: st.DrawFn) -> Json:
+def mutated(draw: st.DrawFn, valid: Json = VALID) -> Json:
     """A valid body in which up to three members were replaced, removed, renamed or repeated."""
-    body: Json = json.loads(json.dumps(VALID))
+    body: Json = json.loads(json.dumps(valid))
     for _ in range(draw(st.integers(1, 3))):
         *path, last = draw(st.sampled_from(places(body) or [("name",)]))
         parent: Any = body
@@ -122,3 +148,17 @@ class TestPlan:
         sent = json.dumps(body).encode()
         accepted = running_api.send("/v1/jobs/plan", sent).status_code == 200
         assert (running_api.send("/v1/jobs", sent).status_code == 202) is accepted
+
+    @settings(
+        max_examples=120,
+        deadline=None,
+        derandomize=True,
+        database=None,
+        suppress_health_check=[HealthCheck.function_scoped_fixture],
+    )
+    @given(body=mutated(IMPORTED))
+    def test_so_it_is_with_imported_verdicts(self, running_api: Service, body: Json) -> None:
+        sent = json.dumps(body).encode()
+        planned, submitted = (running_api.send(path, sent) for path in ("/v1/jobs/plan", "/v1/jobs"))
+        assert (submitted.status_code == 202) is (planned.status_code == 200)
+        assert planned.status_code in {200, 400, 422}

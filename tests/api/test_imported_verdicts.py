@@ -156,7 +156,7 @@ class TestOtherForms:
             for unit in response["units"]
             for each in unit["verdicts"]
         ]
-        missing = "not_given: the imported judge has no verdict on this sentence"
+        missing = "not_given: the imported judge has no verdict on it"
         assert said == [("scored", 5, None), ("failed", None, missing), ("not_applicable", None, None)]
         assert (job["status"], job["completeness"]) == ("completed", "partial")
         assert results_of(stack, job)["manifest"]["given_units"] == "sentences"
@@ -214,6 +214,107 @@ class TestOtherForms:
         assert pair["exact_agreement"]["n"] + pair["left_out"] >= 12
         plan = stack.post("/v1/jobs/plan", body).json()
         assert (plan["calls"], [stage["model"] for stage in plan["stages"]]) == (18, ["simulated/sim-judge"])
+
+
+def answered(question: str, grade: int | None, **fields: Any) -> Json:
+    return {
+        "persona": "cow",
+        "task": "expected_action",
+        "question": question,
+        "text": "I ride on. Rain is rain.",
+        "grades": {OLD: grade},
+        **fields,
+    }
+
+
+def graded_job(*responses: Json, **fields: Any) -> Json:
+    return {
+        "personas": [{"id": "cow", "description": "a cowboy"}],
+        "tasks": ["expected_action", {"task": "persona_consistency", "atomic": True}],
+        "judges": [GPT_4O],
+        "responses": [
+            *responses,
+            answered(
+                "Who are you?",
+                5,
+                task="persona_consistency",
+                verdicts=[{"judge": OLD, "scores": [5, "not_applicable"]}],
+            ),
+        ],
+        **fields,
+    }
+
+
+class TestGrades:
+    def test_they_make_persona_scores_without_a_call(self, stack: Service) -> None:
+        job = finished(stack, graded_job(answered("A storm comes up?", 4), answered("A fire?", 1)))
+        assert (job["status"], job["completeness"], job["usage"]["calls"]) == ("completed", "full", 0)
+        results = results_of(stack, job)
+        (persona,) = results["persona_scores"]
+        tasks = {task: score["value"] for task, score in persona["tasks"].items()}
+        assert tasks == {"expected_action": 2.5, "persona_consistency": 5}
+        assert persona["persona_score"]["value"] == 3.75
+        (cell,) = results["cells"]
+        assert cell["scores"]["5"] == 1
+        assert [each["kind"] for each in results["preparation"] if each["asks"]] == []
+        found = {each["question"]: each for each in stack.walk(f"/v1/jobs/{job['id']}/responses")}
+        (grade,) = found["A fire?"]["grades"]
+        assert (grade["judge"], grade["status"], grade["score"]) == (OLD, "scored", 1)
+        report = stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
+        assert f"{OLD} (imported)" in report
+        again = {"responses": {"job": job["id"]}, "judges": ["simulated/sim-judge"]}
+        assert pointers(stack.post("/v1/jobs", again)) == ["/reasoner"]
+
+    def test_one_that_is_missing_is_no_number(self, stack: Service) -> None:
+        job = finished(stack, graded_job(answered("A storm comes up?", 4), answered("A fire?", None)))
+        assert (job["status"], job["completeness"]) == ("completed", "partial")
+        (persona,) = results_of(stack, job)["persona_scores"]
+        assert persona["tasks"]["expected_action"]["value"] == 4
+        assert stack.post(f"/v1/jobs/{job['id']}/retry").json()["status"] == "completed"
+
+    def test_beside_a_judge_that_is_called(self, stack: Service) -> None:
+        body = graded_job(
+            *(answered(f"Question {n}?", 4) for n in range(5)),
+            judges=[GPT_4O, "simulated/sim-judge"],
+            reasoner="simulated/sim-reasoner",
+        )
+        job = finished(stack, body)
+        assert (job["status"], job["completeness"]) == ("completed", "full")
+        agreement = results_of(stack, job)["judge_agreement"]
+        assert {tuple(each["judges"]) for each in agreement} == {(OLD, "simulated/sim-judge")}
+        graded = [
+            each
+            for each in stack.walk(f"/v1/jobs/{job['id']}/responses")
+            if each["task"] == "expected_action"
+        ]
+        assert [[grade["judge"] for grade in each["grades"]] for each in graded] == [
+            [OLD, "simulated/sim-judge"]
+        ] * 5
+        calls = stack.get(f"/v1/jobs/{job['id']}/responses/{graded[0]['id']}/judge-calls").json()["data"]
+        assert [call["prompt"] is None for call in calls] == [True, False]
+
+    @pytest.mark.parametrize(
+        ("response", "pointer"),
+        [
+            (answered("Why?", 6), f"/responses/0/grades/{OLD}"),
+            (answered("Why?", 4) | {"grades": {"someone": 4}}, "/responses/0/grades/someone"),
+            (answered("Why?", 4) | {"text": None}, "/responses/0/text"),
+            (
+                answered("Why?", 4, verdicts=[{"judge": OLD, "scores": [5, 5]}]),
+                "/responses/0/verdicts/0/dimension",
+            ),
+        ],
+    )
+    def test_bad_ones_are_refused_by_field(
+        self, api: Service, nothing_created: None, response: Json, pointer: str
+    ) -> None:
+        answer = api.post("/v1/jobs", graded_job(response))
+        assert answer.status_code == 422
+        assert pointers(answer)[0] == pointer, answer.text
+
+    def test_atomic_tasks_have_none(self, api: Service, nothing_created: None) -> None:
+        body = imported_job(scored([5], grades={OLD: 4}))
+        assert pointers(api.post("/v1/jobs", body)) == ["/responses/0/grades"]
 
 
 def test_verdicts_of_a_job_come_back_as_the_same_figures(stack: Service) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -81,6 +81,13 @@ _RESPONSES = _Insertion(
     | dict.fromkeys(("status", "text", "thoughts", "error"), "text")
     | {"verdicts_due": "int", "unit_starts": "int[]", "unit_ends": "int[]"},
 )
+_GRADES = _Insertion(
+    "grades",
+    ["tenant"],
+    {"cell_id": "bigint"}
+    | dict.fromkeys(("run", "item", "judge"), "int")
+    | {"status": "text", "score": "int", "error": "text", "suspicion": "text"},
+)
 _VERDICTS = text(
     "INSERT INTO verdicts (tenant, cell_id, run, item, trait, judge, unit, status, score, error, suspicion)"
     " SELECT :tenant, cell_id, run, item, trait, judge, number - 1, status, score,"
@@ -150,6 +157,14 @@ class NewVerdicts:
         return sum(verdict.status is VerdictStatus.FAILED for verdict in self.verdicts)
 
 
+class NewGrade(NamedTuple):
+    """A row of ``grades`` of an imported judge; ``doubtful`` if the text addresses the judge."""
+
+    judge: int
+    score: int | None
+    doubtful: bool
+
+
 @dataclass(frozen=True, slots=True)
 class NewResponse:
     """A row of ``responses`` for an existing text, its cell named by ordinal; with what imported judges said of it.
@@ -170,6 +185,7 @@ class NewResponse:
     error: str | None = None
     verdicts: Sequence[NewVerdicts] = ()
     doubtful: Collection[int] = ()
+    grades: Sequence[NewGrade] = ()
 
     @property
     def sentences(self) -> int:
@@ -252,10 +268,10 @@ async def insert_job(
         ),
     )
     await copied_texts.copy(connection, tenant, ids, [r for r in responses if isinstance(r, CopiedText)])
-    await _insert_verdicts(connection, tenant, ids, [r for r in responses if isinstance(r, NewResponse)])
+    await _insert_imported(connection, tenant, ids, [r for r in responses if isinstance(r, NewResponse)])
 
 
-async def _insert_verdicts(
+async def _insert_imported(
     connection: AsyncConnection, tenant: str, ids: Mapping[int, int], responses: Sequence[NewResponse]
 ) -> None:
     """Writes what imported judges said; a response's verdicts by a judge are sent as one row, with arrays."""
@@ -265,9 +281,21 @@ async def _insert_verdicts(
         for r in responses
         for v in r.verdicts
     )
+    await _GRADES.insert(
+        connection,
+        [tenant],
+        ((ids[r.cell], r.run, r.item, *_graded(grade)) for r in responses for grade in r.grades),
+    )
     for some in _some_at_a_time(rows):
         columns = dict(zip(names, map(list, zip(*some, strict=True)), strict=True))
         await connection.execute(_VERDICTS, {"tenant": tenant, "not_given": NOT_GIVEN, **columns})
+
+
+def _graded(given: NewGrade) -> tuple[int, str, int | None, str | None, str | None]:
+    missing = given.score is None
+    why = NOT_GIVEN if missing else None
+    status = VerdictStatus.FAILED if missing else VerdictStatus.SCORED
+    return given.judge, status.value, given.score, why, "text" if given.doubtful and not missing else None
 
 
 def _arrays(given: NewVerdicts) -> tuple[str, str]:

@@ -65,7 +65,7 @@ def preparations_of(spec: JobSpec, gym: GymSpec) -> list[PreparationPlan]:
                 person,
                 environments=int(gym.needs_environments(persona)),
                 questions=len(gym.tasks),
-                exemplars=sum(count for count, _ in counts),
+                exemplars=sum(count for count, _ in counts) if spec.prepared else 0,
                 exact=all(exact for _, exact in counts),
             )
         )
@@ -108,8 +108,8 @@ def estimate_brought(
     """Calls and tokens of grading existing answers, and of the exemplars that this takes."""
     by_ordinal = {cell.ordinal: cell for cell in cells}
     rubrics = {cell.ordinal: len(_rubric(gym, cell, "")) for cell in cells}
-    found = [] if not answers else _reasoning(spec, gym)
-    for judge in spec.judges:
+    found = _reasoning(spec, gym) if answers and spec.prepared else []
+    for judge in (spec.judges[n] for n in spec.asked_judges):
         total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
         for answer in answers:
             cell, persona = by_ordinal[answer.cell], by_ordinal[answer.cell].persona.description

@@ -17,7 +17,7 @@ from app.domain.contract import Body, ChangeBody, Identifier, Line, Prose, Text,
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.qa_request import LONGEST_ANSWER, MOST_ANSWERS, QaIn
 from app.domain.jobs.source_request import JobTextsIn
-from app.domain.jobs.verdicts_request import MOST_UNITS, ImportedJudgeIn, VerdictsIn
+from app.domain.jobs.verdicts_request import MOST_UNITS, GradesIn, ImportedJudgeIn, VerdictsIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
 from app.domain.providers.model import ModelParameters
@@ -236,6 +236,11 @@ class ResponseIn(Body):
     )
     verdicts: list[VerdictsIn] = Field(
         default_factory=list, max_length=500, description="What imported judges said of it."
+    )
+    grades: GradesIn = Field(
+        default_factory=dict,
+        description="Of an answer to PersonaGym's question: what imported judges gave it, 1 to 5; `null` is missing.",
+        examples=[{"gpt-4o-2024-05-13": 4}],
     )
 
 

@@ -52,6 +52,9 @@ MAX_ITEMS = 200_000
 MOST_SUGGESTIONS = 20
 """Errors for which a known name near an unknown one is looked for: that takes 0.5 ms."""
 
+NO_REASONER = Model("none", "", "none")
+"""Of a job in which nothing has to be prepared."""
+
 MAX_WRITERS = 50
 """Different authors of existing texts: as many as models."""
 
@@ -120,10 +123,10 @@ class _Resolver:
         models = self._writers() if provided else self._models("models", self.request.models)
         if not provided and not self.request.models:
             self._fail("/models", "add at least one model, or give existing texts in responses")
-        judges = self._judges(graded=bool(gym_tasks))
+        judges = self._judges()
         instructions = () if provided else self._instructions(needed=bool(tasks) or not gym_tasks)
         self._check_combinations(personas, tasks, dimensions, alone=not gym_tasks)
-        gym = self._gym(gym_tasks, personas)
+        gym = self._gym(gym_tasks, personas, graded=any(judge.imported is None for judge in judges))
         judged = bool(tasks) or (gym is not None and any(task.atomic for task in gym.spec.tasks))
         grouping = resolve_grouping(
             self.request.judging,
@@ -394,17 +397,21 @@ class _Resolver:
                 self._fail("/rubrics", f"name the rubric set that has the source's task {wanted.task!r}")
             yield task
 
-    def _gym(self, tasks: list[tuple[int, GymTask]], personas: list[Persona]) -> GymResolution | None:
-        """The PersonaGym part, if the job has one."""
+    def _gym(
+        self, tasks: list[tuple[int, GymTask]], personas: list[Persona], *, graded: bool
+    ) -> GymResolution | None:
+        """The PersonaGym part, if the job has one; ``graded`` if a judge is called, for whom a reasoner has to write exemplars."""
         reasoner = (
             self._model("/reasoner", self.request.reasoner) if self.request.reasoner is not None else None
         )
         if reasoner is None and self.chosen is not None and self.chosen.of.gym is not None:
             reasoner = self.chosen.of.gym.reasoner
+            reasoner = reasoner if reasoner.connection else None  # of imported grades nobody was needed
         if tasks:
             brought = None
             if self.request.responses is not None:
                 brought = self.asked.by_persona(personas, [task.id for _, task in tasks])
+                reasoner = reasoner or (None if graded else NO_REASONER)
             return resolve_gym(
                 self.request,
                 self.catalog.gym,
@@ -437,10 +444,10 @@ class _Resolver:
             found.append(model)
         return found
 
-    def _judges(self, *, graded: bool) -> list[Model]:
+    def _judges(self) -> list[Model]:
         named = self.request.judges or self.catalog.judges
         judges = self._models("judges", named)
-        check_imported(self.request, judges, self._fail, graded=graded)
+        check_imported(self.request, judges, self._fail)
         if not named:
             self._fail("/judges", "add at least one judge: this installation has no default judges")
         return judges
@@ -563,7 +570,10 @@ class _Resolver:
             if text.task not in tasks:
                 self._fail(f"{pointer}/task", f"the job has no task {text.task!r}")
                 continue
-            cell = by_name[text.model, text.persona, text.task]
+            cell = by_name.get((text.model, text.persona, text.task))
+            if cell is None:
+                self._fail(f"{pointer}/persona", f"persona {text.persona!r} has no traits for {text.task!r}")
+                continue
             item = self._item_index(text, cell, pointer)
             if item is None:
                 continue
@@ -582,8 +592,9 @@ class _Resolver:
                 self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
             given = verdicts.place(text, cell, item, pointer)
             units = tuple(unit.strip() for unit in text.units)
+            grades = verdicts.grades(text, cell, pointer)
             placed.append(
-                ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text, units, given)
+                ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text, units, given, grades)
             )
         if spec.gym is not None and spec.provided:
             placed += missing_answers(gym(cells), placed, spec.gym.questions)

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from app.domain.errors import escape_pointer
 from app.domain.instruments.dimension import Scale
-from app.domain.jobs.plan import Cell, traits_at
+from app.domain.jobs.plan import Cell, GymCell, traits_at
 from app.domain.jobs.request import JobIn, JudgingIn, ResponseIn
 from app.domain.jobs.verdicts_request import ImportedJudgeIn, VerdictsIn
 from app.domain.judging.imported import GivenUnits, ImportedScores, Score, readings
@@ -18,16 +19,14 @@ def imported_judge(given: ImportedJudgeIn) -> Model:
     return Model(given.imported, "", given.imported, imported=given.provenance.to_provenance())
 
 
-def check_imported(request: JobIn, judges: Sequence[Model], fail: Fail, *, graded: bool) -> None:
-    """Says what of a job can't be together with judges that are never called; ``graded`` if it has PersonaGym tasks."""
+def check_imported(request: JobIn, judges: Sequence[Model], fail: Fail) -> None:
+    """Says what of a job can't be together with judges that are never called."""
     imported = [n for n, judge in enumerate(judges) if judge.imported is not None]
     if not imported:
         return
     if not isinstance(request.responses, list):
         for n in imported:
             fail(f"/judges/{n}", "an imported judge needs responses that bring its verdicts")
-    if graded:
-        fail(f"/judges/{imported[0]}", "imported judges have no grades of PersonaGym's answers")
     if request.judging != JudgingIn():
         fail(
             "/judging", "imported judges can't be asked again: leave it out, or leave out the imported judges"
@@ -56,7 +55,10 @@ class VerdictsPlacer:
         found: dict[tuple[int, int], ImportedScores] = {}
         for n, given in enumerate(response.verdicts):
             at = f"{pointer}/verdicts/{n}"
-            judge, dimension = self._judge(given, at), self._dimension(given, list(traits), at)
+            judge, dimension = (
+                self._judge(given.judge, f"{at}/judge"),
+                self._dimension(given, list(traits), at),
+            )
             if judge is None or dimension is None:
                 continue
             trait, scale = traits[dimension]
@@ -68,13 +70,28 @@ class VerdictsPlacer:
         self._note_units(response, pointer)
         return tuple(found.values())
 
-    def _judge(self, given: VerdictsIn, at: str) -> int | None:
-        if given.judge in self._imported:
-            return self._imported[given.judge]
-        why = f"the job has no imported judge {given.judge!r}{did_you_mean(given.judge, self._imported)}"
-        if given.judge in {judge.label for judge in self._judges}:
-            why = f"{given.judge!r} is called by the job; only imported judges bring verdicts"
-        self._fail(f"{at}/judge", why)
+    def grades(self, response: ResponseIn, cell: Cell, pointer: str) -> tuple[tuple[int, int | None], ...]:
+        """The judges that graded an answer to PersonaGym's question, each with its grade."""
+        at = f"{pointer}/grades"
+        if not isinstance(cell, GymCell):
+            if response.grades:
+                self._fail(at, "are only of answers to PersonaGym's questions; give verdicts")
+            return ()
+        if response.text is None:
+            self._fail(f"{pointer}/text", "is required")
+        found = [
+            (self._judge(name, f"{at}/{escape_pointer(name)}"), grade)
+            for name, grade in response.grades.items()
+        ]
+        return tuple((judge, grade) for judge, grade in found if judge is not None)
+
+    def _judge(self, name: str, at: str) -> int | None:
+        if name in self._imported:
+            return self._imported[name]
+        why = f"the job has no imported judge {name!r}{did_you_mean(name, self._imported)}"
+        if name in {judge.label for judge in self._judges}:
+            why = f"{name!r} is called by the job; only imported judges bring verdicts"
+        self._fail(at, why)
         return None
 
     def _dimension(self, given: VerdictsIn, known: Sequence[str], at: str) -> str | None:
@@ -82,7 +99,7 @@ class VerdictsPlacer:
             return known[0]
         if given.dimension in known:
             return given.dimension
-        its = f"the response is judged on {', '.join(known)}"
+        its = f"the response is judged on {', '.join(known)}" if known else "its sentences are not judged"
         why = f"is required: {its}" if given.dimension is None else f"not {given.dimension!r}: {its}"
         self._fail(f"{at}/dimension", why)
         return None
@@ -106,7 +123,7 @@ class VerdictsPlacer:
             return
         if self._called is not None:
             self._fail(f"{pointer}/text", f"is required: the judge {self._called!r} reads it")
-        elif not response.verdicts:
+        elif not response.verdicts and not response.grades:
             self._fail(f"{pointer}/text", "is required where there are no verdicts")
 
     def _note_units(self, response: ResponseIn, pointer: str) -> None:

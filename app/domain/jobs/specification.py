@@ -31,7 +31,7 @@ class ProvidedResponse:
         text: The response, or where it is stored; ``None`` where only its sentences, or only what judges said of it, are known, and where a model has no
             answer to a PersonaGym question.
         units: Its sentences, where they are not to be found by the segmenter.
-        verdicts: What imported judges said of it.
+        verdicts: What imported judges said of its sentences, and ``grades`` of an answer to PersonaGym's question: judge and grade.
     """
 
     cell: int
@@ -41,6 +41,7 @@ class ProvidedResponse:
     text: str | StoredText | None
     units: tuple[str, ...] = ()
     verdicts: tuple[ImportedScores, ...] = ()
+    grades: tuple[tuple[int, int | None], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +102,8 @@ class JobSpec:
     @property
     def called(self) -> tuple[Model, ...]:
         """Every model that the job calls, in the order of its stages."""
-        reasoners = [part.reasoner for part in (self.gym, self.generation) if part is not None]
+        parts = (self.gym if self.prepared else None, self.generation)
+        reasoners = [part.reasoner for part in parts if part is not None]
         return (*reasoners, *(() if self.provided else self.models), *self._called_judges)
 
     @property
@@ -110,6 +112,11 @@ class JobSpec:
         if self.execution is Execution.DIRECT:
             return ()
         return (*(() if self.provided else self.models), *self._called_judges)
+
+    @property
+    def prepared(self) -> bool:
+        """Whether a reasoner prepares PersonaGym's part: for answers that no judge is called about it writes no exemplars."""
+        return self.gym is not None and not (self.provided and not self.asked_judges)
 
     @property
     def asked_judges(self) -> tuple[int, ...]:

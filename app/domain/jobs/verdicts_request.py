@@ -6,6 +6,7 @@ from pydantic import Discriminator, Field, Tag, model_validator
 
 from app.domain.contract import Body, Identifier, Line, Prose, in_parts
 from app.domain.judging.imported import Unscored
+from app.domain.personagym.task import GRADE_SCALE
 from app.domain.providers.model import Provenance
 
 MOST_UNITS = 32_767
@@ -39,6 +40,12 @@ def _score_kind(value: object) -> str:
 
 ScoreIn = Annotated[
     Annotated[int, Tag("number")] | Annotated[Unscored, Tag("word")], Discriminator(_score_kind)
+]
+
+
+GradesIn = Annotated[
+    dict[Line, Annotated[int, Field(ge=GRADE_SCALE.minimum, le=GRADE_SCALE.maximum)] | None],
+    Field(max_length=10),
 ]
 
 

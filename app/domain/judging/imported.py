@@ -14,7 +14,7 @@ Unscored = Literal["not_applicable", "refused", "unparsed", "filtered"]
 Score = int | Unscored | None
 """An imported judge's verdict on a sentence; ``None`` where there is none."""
 
-NOT_GIVEN = "not_given: the imported judge has no verdict on this sentence"
+NOT_GIVEN = "not_given: the imported judge has no verdict on it"
 """The ``error`` of verdicts that are missing."""
 
 GivenUnits = Literal["sentences", "responses"]

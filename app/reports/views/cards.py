@@ -181,7 +181,7 @@ def make_card(response: JudgedResponse, level_bounds: LevelBounds, words: InWord
         acc_atom=sum(v.in_character is True for v in scored) / len(scored) if scored else None,
         deviation=sum(abs(level_bounds.deviation(v, response.levels)) for v in scored) / max(1, len(scored)),
         score=response.score,
-        grades=tuple(_grade(grade) for grade in response.grades),
+        grades=tuple(_grade(grade, response) for grade in response.grades),
         quote=None
         if quoted is None
         else _sentence(quoted, response, level_bounds, words, new_paragraph=False),
@@ -206,10 +206,11 @@ def worst_sentence(results: Results, level_bounds: LevelBounds) -> Sentence | No
     )
 
 
-def _grade(grade: ResponseGrade) -> CardGrade:
+def _grade(grade: ResponseGrade, response: JudgedResponse) -> CardGrade:
     found = grade.status.value if grade.score is None else str(grade.score)
     reasons = grade.justification or grade.raw or grade.error or ""
-    return CardGrade(grade.judge, found, _cut(reasons, SENTENCE_CHARACTERS), _doubt([grade]))
+    judge = f"{grade.judge} (imported)" if grade.judge in response.imported_judges else grade.judge
+    return CardGrade(judge, found, _cut(reasons, SENTENCE_CHARACTERS), _doubt([grade]))
 
 
 def _doubt(said: Iterable[UnitVerdict | ResponseGrade]) -> str:

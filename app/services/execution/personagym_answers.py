@@ -82,10 +82,9 @@ class GymAnswers(GroupedResponses):
     async def _judge(self, run: int, item: Item, stored: ResponseRow) -> None:
         """Has a response graded, and its sentences judged where the task asks for it."""
         if stored.text is not None and stored.status in JUDGED:
-            judges = range(len(self.spec.judges))
             grades = [
                 self._grade(stored, stored.text, item, judge)
-                for judge in judges
+                for judge in self.spec.asked_judges
                 if (run, item.index, judge) not in self.graded
             ]
             await finish_all([*grades, self._judge_units(stored, item)], self.stop)

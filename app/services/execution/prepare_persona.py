@@ -64,6 +64,7 @@ class Preparation:
         self.stop = stop
         self.gym = context.gym
         self.answered = context.spec.provided
+        self.graded = context.spec.prepared
         self.persona = context.spec.personas[claim.persona]
         self.steps: dict[_Key, StoredStep] = {}
 
@@ -101,6 +102,8 @@ class Preparation:
         if not count:  # no existing answer is to a question of this task
             return
         questions = await self._questions(task, environments, count)
+        if not self.graded:
+            return
         await finish_all([self._exemplars(task, questions, n) for n in range(count)], self.stop)
 
     async def _questions(self, task: GymTaskSpec, environments: StoredStep | None, count: int) -> StoredStep:

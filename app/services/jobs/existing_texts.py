@@ -38,6 +38,7 @@ from app.services.jobs.imported_rows import (
     count_problems,
     doubtful_sentences,
     given_text,
+    imported_grades,
     imported_verdicts,
     refused_elsewhere,
 )
@@ -120,6 +121,7 @@ def _sent(
     else:
         status, why = "refused" if refused else "answered", None
     imported = imported_verdicts(spec, cell, placed, len(spans), refused=status == "refused")
+    graded = isinstance(cell, GymCell) and status != "no_answer"
     return NewResponse(
         cell=placed.cell,
         run=placed.run,
@@ -134,6 +136,7 @@ def _sent(
         error=why,
         verdicts=imported,
         doubtful=doubtful_sentences(rules, given.text, spans) if imported and status == "answered" else (),
+        grades=imported_grades(spec, placed, doubtful=rules.addresses_judge(given.text)) if graded else (),
     )
 
 
@@ -212,6 +215,8 @@ def _shard(resolution: Resolution, plan: ShardPlan, rows: list[ExistingText]) ->
     unanswered = sum(row.status == "no_answer" for row in rows)
     imported = [given for row in rows if isinstance(row, NewResponse) for given in row.verdicts]
     missing = sum(given.missing for given in imported)
+    grades = [grade for row in rows if isinstance(row, NewResponse) for grade in row.grades]
+    ungraded = sum(grade.score is None for grade in grades)
     return NewShard(
         plan.cell,
         plan.run_start,
@@ -222,8 +227,8 @@ def _shard(resolution: Resolution, plan: ShardPlan, rows: list[ExistingText]) ->
         verdicts_due=sum(row.verdicts_due for row in rows),
         done=not resolution.spec.asked_judges,
         responses_failed=unanswered,
-        verdicts_answered=sum(len(given.verdicts) for given in imported) - missing,
-        verdicts_failed=missing,
+        verdicts_answered=sum(len(given.verdicts) for given in imported) - missing + len(grades) - ungraded,
+        verdicts_failed=missing + ungraded,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from app.db.jobs.new_jobs import NewVerdicts
+from app.db.jobs.new_jobs import NewGrade, NewVerdicts
 from app.domain.errors import FieldError
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import texts_at
@@ -92,6 +92,16 @@ def imported_verdicts(
                 scores = ["refused" if score is None else score for score in scores]
             found.append(NewVerdicts(trait, judge, [known[score] for score in scores]))
     return found
+
+
+def imported_grades(spec: JobSpec, placed: ProvidedResponse, *, doubtful: bool) -> list[NewGrade]:
+    """A grade of each imported judge of an answer to PersonaGym's question; those that were not given are missing."""
+    given = dict(placed.grades)
+    return [
+        NewGrade(judge, given.get(judge), doubtful)
+        for judge, model in enumerate(spec.judges)
+        if model.imported is not None
+    ]
 
 
 def doubtful_sentences(rules: Rules, text: str, spans: Sequence[Span]) -> frozenset[int]:

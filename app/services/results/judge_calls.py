@@ -103,7 +103,8 @@ class _Asked:
         cell = self.cell
         for grade in self.response.grades:
             prompt = None
-            if isinstance(cell, GymCell) and exemplars:
+            imported = grade.judge in self.response.imported_judges
+            if isinstance(cell, GymCell) and exemplars and not imported:
                 prompt = about_response(
                     self.context.spec, cell, self.item, exemplars, self.response.text or ""
                 )
