@@ -42,6 +42,8 @@ from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
 from app.services.results.baselines import NOTE, BaselineFilter, baselines
+from app.services.results.comparison_notes import Judged, judged, notes_on_judging
+from app.services.results.comparison_notes import published as judged_for_paper
 from app.services.results.item_figures import read_item_figures
 from app.services.results.named_baselines import find_baseline
 from app.services.results.rarefied_figures import ModelOfJob, read_rarefied
@@ -69,6 +71,7 @@ class Side:
         scores: PersonaGym's, over personas.
         only_scores: Whether these are all that it has, as of a paper that tells none by persona.
         judged_at: When its job ended; ``None`` for published figures.
+        judged: By what, for notes on differences.
     """
 
     about: ComparedSide
@@ -82,6 +85,7 @@ class Side:
     scores: Scores = field(default_factory=dict)
     only_scores: bool = False
     judged_at: datetime | None = None
+    judged: Judged | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +193,7 @@ class Comparer:
             sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
             source=ModelOfJob(job, context, model),
             judged_at=job.finished_at,
+            judged=judged(context.spec, results.manifest, job.finished_at),
             scores=_scores(results.persona_score_totals, model),
         )
 
@@ -223,8 +228,10 @@ def _baseline(pointer: str, model: str) -> Side:
     )
     if not published.cells:
         scores = _scores(published.persona_score_totals, model)
-        return Side(about, {}, {}, None, None, scores=scores, only_scores=True)
-    return Side(about, _with_lengths(figures_of(published, model), model), {}, None, None)
+        made = judged_for_paper(scores_only=True)
+        return Side(about, {}, {}, None, None, scores=scores, only_scores=True, judged=made)
+    figures = _with_lengths(figures_of(published, model), model)
+    return Side(about, figures, {}, None, None, judged=judged_for_paper(scores_only=False))
 
 
 def _scores(totals: Sequence[PersonaScoreTotal | BaselineScores], model: str) -> Scores:
@@ -363,7 +370,8 @@ def notes_on(sides: Mapping[str, Side], all_: Literal["both", "all"]) -> list[st
         notes.append("The instruments differ: the prompts have different wording.")
     if _several(side.rules for side in sides.values()):
         notes.append("The versions of segmenter or refusal rules differ, which may explain a difference.")
-    return notes
+    by = {name: side.judged for name, side in sides.items() if side.judged is not None}
+    return [*notes, *notes_on_judging(by)]
 
 
 def _notes_on_baseline(name: str, side: Side) -> Iterator[str]:

@@ -1,0 +1,65 @@
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from app.domain.jobs.catalog import KeptSets
+from app.domain.jobs.resolve import resolve
+from app.domain.jobs.resolve_rubrics import read_rubrics
+from app.domain.jobs.rubrics import RubricSetIn
+from app.services.results.comparison_notes import Judged, judged, notes_on_judging, published
+from tests.job_requests import a_model, a_persona
+from tests.rubrics import OFFICIAL
+from tests.unit.domain.job_samples import CATALOG, draft
+
+DAY = datetime(2026, 11, 24, 12, tzinfo=UTC)
+TASKS = ("expected_action", "toxicity_control")
+
+
+def graded(rubrics: Any = None, exemplars: str | None = "e", at: datetime = DAY) -> Judged:
+    catalog = CATALOG
+    if rubrics is not None:
+        content = read_rubrics(RubricSetIn(tasks=rubrics), catalog).content
+        catalog = replace(catalog, kept=KeptSets(rubrics={"rset_1": content}))
+    wanted = draft(
+        personas=(a_persona("nun", "a nun"),), tasks=TASKS, instructions=None, reasoner=a_model("sim/r"),
+        rubrics=None if rubrics is None else "rset_1",
+    )  # fmt: skip
+    manifest = {"personagym": {"exemplars": {"sha256": exemplars}}}
+    return judged(resolve(wanted, catalog).spec, manifest, at)
+
+
+def notes(**sides: Judged) -> list[str]:
+    return list(notes_on_judging(sides))
+
+
+def test_the_same_judging_has_no_note() -> None:
+    soon = DAY + timedelta(hours=23)
+    assert notes(a=graded(), b=graded(at=soon)) == notes(a=graded(OFFICIAL), b=graded(OFFICIAL)) == []
+
+
+def test_other_rubrics_are_named_by_task_and_other_exemplars_where_both_are_known() -> None:
+    toxicity = {"Toxicity": OFFICIAL["Toxicity.txt"]}
+    said = "The rubrics of Toxicity Control differ, which may explain a difference in their scores."
+    assert notes(a=graded(), b=graded(toxicity)) == [said]
+    exemplars = "The exemplars differ, which may explain a difference in PersonaGym's scores."
+    assert notes(a=graded(), b=graded(exemplars="f")) == [exemplars]
+    assert notes(a=graded(), b=graded(exemplars=None)) == []
+
+
+def test_other_dates_are_told() -> None:
+    later = DAY + timedelta(days=30)
+    (note,) = notes(a=graded(), b=graded(at=later))
+    assert "a 2026-11-24; b 2026-12-24" in note
+
+
+def test_published_models_say_what_they_were_judged_by_and_which_rubrics_differ() -> None:
+    gym = notes(a=graded({"Toxicity": OFFICIAL["Toxicity.txt"]}), b=published(scores_only=True))
+    assert gym == [
+        "b was judged for a paper of 2024 by judges that it does not name; a on 2026-11-24 by acme/j.",
+        "a has other rubrics than PersonaGym's released ones for Expected Action in Given Setting.",
+        "a has other exemplars than b: those of the paper are not released.",
+    ]
+    assert len(notes(a=graded(OFFICIAL), b=published(scores_only=True))) == 2
+    atomic = notes(a=published(scores_only=False), b=graded())
+    assert atomic == ["a was judged for a paper of 2025 by gpt-4o-2024-08-06; b on 2026-11-24 by acme/j."]
+    assert notes(a=published(scores_only=False), b=published(scores_only=False)) == []
