@@ -24,7 +24,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 OURS = "what only our tenant may read"
 """Stands in everything that our tenant keeps."""
 
-READ_BY_POST = {"/v1/jobs/plan", "/v1/comparisons"}
+READ_BY_POST = {"/v1/jobs/plan", "/v1/comparisons", "/v1/bridges"}
 """What spends and keeps nothing, although it takes a body."""
 PUBLIC = {
     "/healthz",

@@ -1,5 +1,7 @@
 """Jobs on the texts of another job: judged by real workers, and refused by an API without any."""
 
+import html
+import json
 from typing import Any
 
 import pytest
@@ -166,6 +168,25 @@ def test_a_clone_judges_the_same_texts_with_another_judge(stack: Service, judged
     job = stack.wait(answer.json()["id"], "completed")
     assert job["spec"]["responses"] == judged_again["spec"]["responses"]
     assert [judge["judge"] for judge in results_of(stack, job)["judges"]] == ["simulated/sim-judge-noisy"]
+
+
+def test_the_console_leads_to_the_form_and_back_to_the_source(
+    stack: Service, finished: Json, judged_again: Json
+) -> None:
+    def look(path: str) -> str:
+        answer = stack.http.get(path)
+        assert answer.status_code == 200, answer.text
+        return html.unescape(answer.text)
+
+    assert f'href="/new?judge={finished["id"]}"' in look(f"/jobs/{finished['id']}")
+    assert json.dumps({"job": finished["id"]}, indent=2).replace("\n", "\n  ") in look(
+        f"/new?judge={finished['id']}"
+    )
+    page = look(f"/jobs/{judged_again['id']}")
+    assert f'href="/jobs/{finished["id"]}"' in page
+    assert f"texts of {finished['id']}, judged again" in page
+    assert f"{judged_again['id']}:shy" in look("/compare")
+    assert stack.http.get("/new", params={"judge": "odd"}).status_code == 404
 
 
 def test_a_plan_knows_the_calls_exactly(stack: Service, judged_again: Json) -> None:

@@ -112,6 +112,13 @@ class TestAnotherTenantsId:
             (two.response, "POST", "/v1/annotations", {"json": {"annotations": [annotation]}}),
             (names["set_id"], "POST", "/v1/jobs/plan", {"json": job_body(personas=[names["set_id"]])}),
             (names["question_set"], "POST", "/v1/jobs/plan", {"json": asking(names["question_set"])}),
+            (
+                job,
+                "POST",
+                "/v1/jobs/plan",
+                {"json": {"responses": {"job": job}, "judges": ["simulated/sim-judge"]}},
+            ),
+            (job, "POST", "/v1/bridges", {"json": {"old": {"job": job}, "new": {"job": job}}}),
             (names["rubric_set"], "POST", "/v1/jobs/plan", {"json": grading(names["rubric_set"])}),
         ):
             theirs = two.send("other", method, path, **options)

@@ -150,7 +150,7 @@ async def _options(services: Services, tenant: str) -> Options:
     of_jobs = {
         f"{job.name or 'Job'} · {job.id[-6:]}": list(_models(job))
         for job in recent
-        if job.status.is_terminal and job.request.get("tasks")
+        if job.status.is_terminal and "generate" not in job.request
     }
     named = await list_baselines(services.engine, tenant)
     own = {OWN: [(f"{BASELINE}:{each.name}", f"{each.name} ({each.model})") for each in named]}
@@ -158,7 +158,8 @@ async def _options(services: Services, tenant: str) -> Options:
 
 
 def _models(job: JobRow) -> Iterator[tuple[str, str]]:
-    models = job.request.get("models") or []
+    again = "responses" in job.request  # the texts of another job, by its models
+    models = (job.models if again else job.request.get("models")) or []
     if not models:
         yield job.id, "existing texts"
     for model in models:

@@ -57,11 +57,14 @@ async def new(
     from_: Annotated[
         str | None, Query(alias="from", description="A job whose body fills in the form.")
     ] = None,
+    judge: Annotated[str | None, Query(description="A job whose texts are to be judged again.")] = None,
     personas: Annotated[str, Query(description="A persona set that is chosen already.", max_length=100)] = "",
 ) -> Response:
     """An empty form, or one that is filled in as a job was described."""
     if from_ is not None:
         return await _again(services, tenant, job_id_of(from_))
+    if judge is not None:
+        return await _judged_again(services, tenant, job_id_of(judge))
     tasks = list(services.instrument.tasks)
     typed = Typed(
         {
@@ -87,6 +90,14 @@ async def _again(services: Services, tenant: str, job_id: str) -> Response:
     typed = form_of(job.request, names, len(instrument.instructions))
     errors = JobForm(typed, len(instrument.instructions)).errors(missing)
     return await _shown(services, tenant, typed, errors=errors, again=job)
+
+
+async def _judged_again(services: Services, tenant: str, job_id: str) -> Response:
+    """The form of a job on the texts of another one, with its judges to be replaced."""
+    job = await find_job(services.engine, tenant, job_id)
+    judges = job.request.get("judges") or [each.model for each in services.submission.catalog.judges]
+    body = {"responses": {"job": job.id}, "judges": judges, "protocol": job.request.get("protocol", "paper")}
+    return await _shown(services, tenant, form_of(body, (), len(services.instrument.instructions)))
 
 
 KEY = re.compile(r"form_[0-9a-z]{1,64}")

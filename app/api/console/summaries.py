@@ -20,10 +20,15 @@ def summary(request: Json) -> str:
     """What a job does, by the body with which it was submitted."""
     models = [label(model) for model in request.get("models") or []]
     tasks = [_task(task).replace("_", " ") for task in request.get("tasks") or []]
-    if not tasks:
+    if "generate" in request:
         return "generates personas"
-    parts = [_listed(models) or "existing texts", _listed(tasks)]
-    return " · ".join(parts)
+    texts = (
+        f"texts of {request['responses']['job']}, judged again"
+        if request.get("responses")
+        else "existing texts"
+    )
+    parts = [_listed(models) or texts, _listed(tasks)]
+    return " · ".join(filter(None, parts))
 
 
 def _listed(names: list[str]) -> str:
