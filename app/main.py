@@ -19,6 +19,7 @@ from app.api.console import connections as connections_page
 from app.api.console import job as job_page
 from app.api.console import keys as keys_page
 from app.api.console import responses as responses_page
+from app.api.console import schedules as schedules_pages
 from app.api.console import sets as sets_pages
 from app.api.console import webhooks as webhooks_pages
 from app.api.http import database_timeouts, docs_page, health, metrics, problems
@@ -140,6 +141,7 @@ PAGES = (
     job_page.router,
     sets_pages.router,
     connections_page.router,
+    schedules_pages.router,
     webhooks_pages.router,
     keys_page.router,
     signing_in.router,

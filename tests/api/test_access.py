@@ -215,6 +215,7 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
         "action": "test",
         "name": "models",
         "file_format": "svg",
+        "schedule_action": "pause",
         "question_set": question_set.json()["id"],
         "rubric_set": rubric_set.json()["id"],
         "set_id": persona_set.json()["id"],
