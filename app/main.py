@@ -14,6 +14,7 @@ from fastapi import Depends, FastAPI
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.console import baselines as baselines_page
 from app.api.console import comparison, labelling, listing, new_job, sharing, signing_in, static
 from app.api.console import connections as connections_page
 from app.api.console import job as job_page
@@ -138,6 +139,7 @@ PAGES = (
     responses_page.router,
     labelling.router,
     sharing.router,
+    baselines_page.router,
     job_page.router,
     sets_pages.router,
     connections_page.router,

@@ -25,6 +25,7 @@ from app.api.labels import flags
 from app.api.labels import routes as annotations
 from app.api.providers import model_routes
 from app.api.providers import routes as connections
+from app.api.results import baselines
 from app.api.results import routes as comparisons
 from app.api.sets import exemplars, persona_sets, question_sets, rubric_sets
 from app.api.watching import routes as schedules
@@ -41,6 +42,7 @@ ROUTES = [
         imports,
         events,
         comparisons,
+        baselines,
         question_sets,
         persona_sets,
         rubric_sets,

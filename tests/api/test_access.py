@@ -48,6 +48,7 @@ BODIES: dict[tuple[str, str], Any] = {
     ("PATCH", "/v1/api-keys/{key_id}"): {"name": "mine now"},
     ("POST", "/v1/api-keys/{key_id}/rotate"): {},
     ("PATCH", "/v1/connections/{connection_name}"): {"description": "mine now"},
+    ("PATCH", "/v1/baselines/{name}"): {"name": "models"},
 }
 QUERIES = {"/v1/jobs/{job_id}/distances": "?persona=E-low&task=essay"}
 FORMS: dict[str, str] = {
@@ -56,6 +57,7 @@ FORMS: dict[str, str] = {
     "/jobs/{job_id}/archive": "archived=true",
     "/jobs/{job_id}/details": "name=mine+now",
     "/jobs/{job_id}/share": "days=1",
+    "/jobs/{job_id}/baselines": "name=models",
     "/jobs/{job_id}/responses/{response_id}/flag": "annotator=me",
     "/jobs/{job_id}/labels": "kind=sentences&dimension=E&size=1&seed=1",
     "/label/{round_id}": "annotator=me&at=1&answer=3",
@@ -101,6 +103,8 @@ class World:
             options["headers"]["Content-Type"] = "application/x-www-form-urlencoded"
         elif route.method not in {"GET", "DELETE"}:
             options["json"] = BODIES.get((route.method, route.path), {})
+            if route.path == "/v1/baselines/{name}" and route.method == "PUT":
+                options["json"] = {"job": names["job_id"]}
         with self.service.http.stream(method or route.method, path, **options) as response:
             if route.path in STREAMS and response.is_success:
                 response._content = next(response.iter_raw())
@@ -194,6 +198,11 @@ def our_things(service: Service, keys: dict[str, Json]) -> dict[str, str]:
         "INSERT INTO flags (id, tenant, job_id, annotator, cell, run, item, not_applicable, note)"
         " VALUES (%s, 'default', %s, 'me', 0, 0, 0, false, %s)",
         flag_id,
+        job["id"],
+        OURS,
+    )
+    service.execute(
+        "INSERT INTO named_baselines (tenant, name, job_id, model) VALUES ('default', 'models', %s, %s)",
         job["id"],
         OURS,
     )

@@ -209,7 +209,7 @@ def test_a_plan_knows_the_calls_exactly(stack: Service, judged_again: Json) -> N
         ({"sample": {"responses": 0}}, "/responses/sample/responses"),
         ({"personas": ["E-high"]}, "/personas"),
         ({"tasks": ["essay"]}, "/tasks"),
-        ({"tasks": ["expected_action"]}, "/tasks/0"),
+        ({"tasks": ["expected_action"]}, "/reasoner"),
         ({"models": ["simulated/sim-faithful"]}, "/models"),
         ({"instructions": [1]}, "/instructions"),
         ({"control": True}, "/control"),

@@ -243,7 +243,7 @@ class TestPage:
             (
                 "model=baseline:GPT-4o&model=baseline:<b>",
                 422,
-                "baseline:&lt;b&gt;: <bdi>no published results",
+                "baseline:&lt;b&gt;: <bdi>you have no baseline of that name",
             ),
             ("model=baseline:GPT-4o&model=none", 404, "not found"),
             ("&".join(["model=baseline:GPT-4o"] * 21), 422, ""),

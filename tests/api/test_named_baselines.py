@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
+import httpx2
 import pytest
 from click.testing import CliRunner
 
@@ -142,6 +143,33 @@ class TestComparing:
         shown = stack.get("/compare", params=sides)
         assert shown.status_code == 200
         assert "is the baseline" in shown.text
+
+
+class TestPage:
+    def test_names_a_model_and_takes_the_name_away(self, stack: Service, finished: Json) -> None:
+        place = f"/jobs/{finished['id']}/baselines"
+        assert f'href="{place}"' in stack.get(f"/jobs/{finished['id']}").text
+        assert "None of this job" in stack.get(place).text
+
+        def send(path: str, **fields: str) -> httpx2.Response:
+            headers = {"Origin": stack.url, "Accept": "text/html"}
+            return httpx2.post(
+                f"{stack.url}{path}", data=fields, headers=headers, timeout=60, trust_env=False
+            )
+
+        wrong = send(place, name="GPT-4o", model="shy")
+        assert wrong.status_code == 422
+        assert "published model" in wrong.text
+        assert send(place, name="a b", model="shy").status_code == 422
+        assert send(place, name="r1", model="nobody").status_code == 422
+        try:
+            assert send(place, name="r1", model="shy").status_code == 303
+            assert "baseline:r1" in stack.get(place).text.replace("%3A", ":")
+            assert stack.get("/v1/baselines/r1").json()["model"] == "shy"
+            assert send(f"{place}/r1/delete").status_code == 303
+            assert stack.get("/v1/baselines/r1").status_code == 404
+        finally:
+            stack.execute("DELETE FROM named_baselines")
 
 
 class TestHoldingTo:

@@ -30,7 +30,7 @@ async def name_baseline(
         await lock(connection, f"baselines of {tenant}")
         status = await jobs.lock_job(connection, wanted.job, tenant=tenant)
         if status is None:
-            raise NotFoundError(f"job {wanted.job} not found")
+            raise NotFoundError("job not found")
         if not status.is_terminal:
             raise WrongStateError(f"{wanted.job} is {status}; only finished jobs can be baselines", status)
         context = await contexts.get(tenant, wanted.job)
