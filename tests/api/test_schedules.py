@@ -4,6 +4,7 @@ from typing import Any
 import pytest
 
 from tests.api.service import Json, Service, pointers
+from tests.observe import eventually
 
 JOB: Json = {
     "personas": ["E-low"],
@@ -150,3 +151,30 @@ class TestRefused:
         path = f"/v1/schedules/{schedule['id']}"
         assert api.http.patch(path, json=change).status_code == 422
         assert api.get(path).json() == schedule
+
+
+class TestRun:
+    def test_the_sweeper_runs_it_with_its_anchors_and_keeps_the_figures(
+        self, stack: Service, finished: Json
+    ) -> None:
+        anchors = {"job": finished["id"], "sample": {"responses": 10}}
+        body = BODY | {"cron": "0 0 1 1 *", "anchors": anchors}
+        schedule = stack.post("/v1/schedules", body).json()
+        path = f"/v1/schedules/{schedule['id']}"
+        stack.execute(
+            "UPDATE schedules SET next_due = clock_timestamp() - interval '1 second' WHERE id = %s",
+            schedule["id"],
+        )
+
+        def runs() -> list[Json]:
+            return [run for run in stack.get(f"{path}/runs").json()["data"] if run["ended_at"]]
+
+        assert eventually(lambda: bool(runs()), seconds=150)
+        (run,) = runs()
+        assert run["state"] == "measured", run
+        for job, value in ((run["job"], run["value"]), (run["anchor_job"], run["anchor_value"])):
+            assert stack.job(job)["status"] == "completed"
+            assert 0 < value <= 1
+        assert stack.get(path).json()["last_run"] == run
+        assert stack.http.delete(path).status_code == 204
+        assert stack.job(run["job"])["status"] == "completed"

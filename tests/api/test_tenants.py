@@ -109,6 +109,13 @@ class TestAnotherTenantsId:
                 "/v1/labelling-rounds",
                 {"json": {"job": job, "kind": "sentences", "dimension": "E"}},
             ),
+            (job, "POST", "/v1/schedules", {"json": {"cron": "0 0 1 1 *", "clone": job}}),
+            (
+                job,
+                "POST",
+                "/v1/schedules",
+                {"json": {"cron": "0 0 1 1 *", "job": job_body(), "anchors": {"job": job}}},
+            ),
             (two.response, "POST", "/v1/annotations", {"json": {"annotations": [annotation]}}),
             (names["set_id"], "POST", "/v1/jobs/plan", {"json": job_body(personas=[names["set_id"]])}),
             (names["question_set"], "POST", "/v1/jobs/plan", {"json": asking(names["question_set"])}),
@@ -146,7 +153,7 @@ def grading(rubrics: str) -> Json:
 
 class TestLists:
     def test_and_pages_have_nothing_of_anybody_elses(self, two: Two) -> None:
-        for path in ("jobs", "webhooks", "question-sets", "persona-sets", "rubric-sets"):
+        for path in ("jobs", "schedules", "webhooks", "question-sets", "persona-sets", "rubric-sets"):
             assert two.send("admin", "GET", f"/v1/{path}").json()["data"], path
             assert two.send("other", "GET", f"/v1/{path}").json()["data"] == [], path
         keys = two.send("other", "GET", "/v1/api-keys").json()["data"]
