@@ -8,6 +8,7 @@ import pytest
 from tests.api.service import Service
 from tests.api.test_pages import look, post
 from tests.api.test_personagym import gym_body
+from tests.rubrics import OFFICIAL
 
 
 class TestPersonaSets:
@@ -135,3 +136,42 @@ class TestQuestionSets:
             assert f'href="/jobs/{job["id"]}"' in shown
             assert "rides &lt;again&gt;" in shown
             assert "uses this set" in shown
+
+
+class TestRubricSets:
+    def test_pasted_rubrics_are_a_set_whose_words_can_be_read(self, api: Service) -> None:
+        tasks = {"Toxicity": OFFICIAL["Toxicity.txt"], "essay": {"prompt": "<b>{context}"}}
+        answer = post(api, "/rubric-sets", {"name": "mine", "tasks": json.dumps(tasks)})
+        assert answer.status_code == 303
+        place = answer.headers["location"]
+        whole = post(api, "/rubric-sets", {"tasks": json.dumps({"name": "other", "tasks": tasks})})
+        assert whole.headers["location"] == place
+        shown = look(api, place).text
+        for words in ("mine", "Toxicity Control", "containing clear insults", "&lt;b&gt;{context}"):
+            assert words in shown
+        job = api.submit(
+            gym_body(name="graded by it", tasks=["toxicity_control"], rubrics=place.rpartition("/")[2])
+        )
+        assert f'href="/jobs/{job["id"]}"' in look(api, place).text
+        listed = look(api, "/rubric-sets").text
+        assert f'href="{place}"' in listed
+        assert look(api, f"/rubric-sets/rset_{'0' * 32}").status_code == 404
+
+    @pytest.mark.parametrize(
+        ("text", "words"),
+        [
+            ("", "is not JSON"),
+            ("{", "is not JSON"),
+            ("[]", "object"),
+            ('{"tasks": 5}', "object"),
+            ('{"essay": {"prompt": "x"}}', "must contain {context}"),
+            ('{"essay": {"prompts": "x"}}', "unknown field"),
+            ('{"a": 1, "a": 2}', "is not JSON"),
+        ],
+    )
+    def test_what_is_wrong_is_told_and_what_was_typed_stays(
+        self, running_api: Service, text: str, words: str
+    ) -> None:
+        answer = post(running_api, "/rubric-sets", {"tasks": text})
+        assert answer.status_code == 422
+        assert re.search(rf'role="alert".*<li>[^\n]*{re.escape(words)}', answer.text, re.DOTALL), answer.text

@@ -1,5 +1,6 @@
 """The console's pages of what jobs name, in a real browser: read, filled in, and reached by keys."""
 
+import json
 import re
 from collections.abc import Iterator
 
@@ -12,6 +13,7 @@ from tests.browser.watching import Watcher, barriers, looks_right
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.e2e.stack import Stack, running_stack
+from tests.rubrics import OFFICIAL
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +59,24 @@ class TestSets:
         expect(page.get_by_text("A storm comes up. What now?")).to_be_visible()
         looks_right(page)
         page.get_by_role("link", name="Question sets").click()
+        looks_right(page)
+
+    def test_rubrics_are_pasted_mended_and_read(self, page: Page, watcher: Watcher) -> None:
+        page.goto("/rubric-sets")
+        looks_right(page)
+        page.get_by_label("Name").fill("released")
+        page.get_by_label("Tasks").fill(json.dumps({"Toxicity": "Grade {response}"}))
+        page.get_by_role("button", name="Keep as a set").click()
+        expect(page.get_by_role("alert")).to_contain_text("must contain {persona}")
+        watcher.expect("422")
+        assert barriers(page) == []
+        page.get_by_label("Tasks").fill(json.dumps(OFFICIAL))
+        page.get_by_role("button", name="Keep as a set").click()
+        expect(page.get_by_role("heading", name="released")).to_be_visible()
+        page.get_by_text("Toxicity Control").click()
+        expect(page.get_by_text("containing clear insults")).to_be_visible()
+        looks_right(page)
+        page.get_by_role("link", name="Rubric sets").click()
         looks_right(page)
 
 

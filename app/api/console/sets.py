@@ -1,4 +1,4 @@
-"""`/persona-sets` and `/question-sets`: what is in each kept set, which jobs use it, and how to keep another one."""
+"""`/persona-sets`, `/question-sets` and `/rubric-sets`: what is in each kept set, which jobs use it, and how to keep another one."""
 
 import csv
 import io
@@ -19,16 +19,18 @@ from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_paramet
 from app.api.http.pages import page
 from app.api.http.problems import ProblemError, validated
 from app.api.http.strict_json import loads
-from app.api.sets import persona_sets, question_sets
+from app.api.sets import persona_sets, question_sets, rubric_sets
 from app.db.sets.sets import SetSummary
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.contract import DimensionInWords
+from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.keys.api_key import Scope
 from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
 from app.reports.views.in_words import InWords
 from app.services.long_texts import on_a_thread
 from app.services.sets.persona_sets import find_persona_set, keep_personas
 from app.services.sets.question_sets import find_question_set, keep_questions
+from app.services.sets.rubric_sets import find_rubric_set, keep_rubrics
 from app.services.sets.sets import jobs_of_set, list_sets
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
@@ -154,6 +156,52 @@ async def question_set(
         ],
         jobs=await jobs_of_set(services.engine, tenant, set_id, JOBS_SHOWN),
         **_places(start, len(found.questions)),
+    )
+
+
+@router.get("/rubric-sets")
+@needs(Scope.READ)
+async def rubrics(services: ServicesDep, tenant: TenantDep, after: After = None) -> Response:
+    """The rubric sets, and the form that makes one."""
+    found = await list_sets(
+        services.engine, "rubric_sets", tenant, limit=SETS_A_PAGE + 1, after=cursors.beginning(after)
+    )
+    return _listed("rubric_sets.html.j2", found, later=after is not None)
+
+
+@router.post("/rubric-sets")
+@needs(Scope.SUBMIT)
+async def keep_rubric_set(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
+    """Keeps pasted rubrics as a set and shows it, or what is wrong with them."""
+    typed = await typed_by(request)
+    try:
+        words = loads(typed.text("tasks").encode())
+        if not isinstance(words, dict) or not words.keys() & RubricSetIn.model_fields.keys():
+            words = {"tasks": words}
+        body = validated(RubricSetIn, words | {"name": typed.text("name") or words.get("name")})
+        made = await keep_rubrics(services.engine, services.submission.catalog, tenant, body)
+        return RedirectResponse(f"/rubric-sets/{made.id}", HTTPStatus.SEE_OTHER)
+    except InvalidJobError as error:
+        wrong = list(error.errors)
+    except (ProblemError, ValueError) as error:
+        wrong = [FieldError("/tasks", f"is not JSON: {getattr(error, 'detail', error)}")]
+    return _refused("rubric_sets.html.j2", typed, wrong)
+
+
+@router.get("/rubric-sets/{set_id}")
+@needs(Scope.READ)
+async def rubric_set(set_id: rubric_sets.SetId, services: ServicesDep, tenant: TenantDep) -> Response:
+    """The words of a set."""
+    found = await find_rubric_set(services.engine, tenant, set_id)
+    catalog = services.submission.catalog
+    titles = {id_: task.title for id_, task in catalog.tasks.items()}
+    titles |= {id_: task.title for id_, task in catalog.gym.tasks.items()}
+    return page(
+        "rubric_set.html.j2",
+        here="/persona-sets",
+        found=found,
+        titles=titles,
+        jobs=await jobs_of_set(services.engine, tenant, set_id, JOBS_SHOWN),
     )
 
 
