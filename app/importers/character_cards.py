@@ -64,7 +64,7 @@ def card_of_picture(document: Document) -> dict[str, Any]:
     if keyword is None:
         raise wrong_file("the picture has no character card (no chunk `chara` or `ccv3`)")
     try:
-        card = parse_json(base64.b64decode(texts[keyword], validate=True).decode())
+        card = parse_json(base64.b64decode(_unpacked(*texts[keyword]), validate=True).decode())
     except (binascii.Error, UnicodeDecodeError) as error:
         raise wrong_file("the card is not base64 of UTF-8", f"/chunks/{keyword}") from error
     except ValueError as error:
@@ -79,8 +79,8 @@ def is_picture(document: Document) -> bool:
     return document.form is Form.PNG
 
 
-def _texts(data: bytes) -> Iterator[tuple[str, bytes]]:
-    """The text chunks that may hold a card, by keyword."""
+def _texts(data: bytes) -> Iterator[tuple[str, tuple[bytes, bytes, int]]]:
+    """The text chunks that may hold a card, by keyword: kind, what follows the keyword, and number."""
     for number, kind, body in _chunks(data):
         if kind not in {b"tEXt", b"zTXt", b"iTXt"}:
             continue
@@ -90,7 +90,7 @@ def _texts(data: bytes) -> Iterator[tuple[str, bytes]]:
             continue
         if not nul:
             raise wrong_file("a text chunk without a text", f"/chunks/{number}")
-        yield name, _unpacked(kind, rest, number)
+        yield name, (kind, rest, number)
 
 
 def _unpacked(kind: bytes, rest: bytes, number: int) -> bytes:

@@ -18,6 +18,8 @@ SHORT_CHARACTERS = 64 * 1024
 """The longest JSON that is parsed in one step, in which no other thread runs."""
 MOST_NESTED = 500_000
 """Lists and objects of a JSON text."""
+MOST_RECORDS = 500_000
+"""Lines of JSON Lines, and rows of CSV."""
 YAML_CHARACTERS = 500_000
 """YAML is parsed a hundred times more slowly than JSON."""
 FIRST_LINES = 20
@@ -164,7 +166,13 @@ def _lines(text: str) -> list[tuple[str, Any]]:
         except ValueError as error:
             reason = re.sub(r" \(line 1, (column \d+)\)", r" (\1)", str(error))
             rows.append((place, Refused(place, f"not JSON: {reason}")))
+        _check_number(rows, place)
     return rows
+
+
+def _check_number(rows: Sequence[object], place: str) -> None:
+    if len(rows) > MOST_RECORDS:
+        raise wrong_file(f"more than {MOST_RECORDS:,} records; divide the file", place)
 
 
 def _csv(text: str) -> list[tuple[str, Any]]:
@@ -185,6 +193,7 @@ def _csv(text: str) -> list[tuple[str, Any]]:
                 rows.append((place, Refused(place, "has not as many fields as the header")))
             else:
                 rows.append((place, dict(zip(header, row, strict=True))))
+            _check_number(rows, place)
             place = f"/lines/{reader.line_num + 1}"
     except csv.Error as error:
         rows.append((place, Refused(place, f"not CSV from here on: {error}")))

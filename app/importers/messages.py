@@ -99,14 +99,16 @@ def turns(
     """
     persona = persona_of(messages)
     answers = 0
-    for n, each in enumerate(messages):
+    asked: str | None = None
+    for each in messages:
+        if each.speaker == "user":
+            asked = each.text or asked
         if each.speaker != "assistant":
             continue
         answers += 1
         if each.text is None:
             yield Refused(each.place, NO_TEXT)
         else:
-            asked = last_question(messages[:n])
             yield Said(each.place, each.text, persona, asked, model, scores=scores or {})
     if not answers:
         yield Refused(place, NO_ANSWER)

@@ -18,36 +18,50 @@ UNPACKED_BYTES = 64 * 1024 * 1024
 def read_parquet(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     """The rows of a Parquet file, from 1.
 
+    A dictionary's value may stand in any number of rows, so rows are counted as they come out, few at a time where values are long.
+
     Raises:
         InvalidJobError: If it can't be read, or is too large.
     """
-    file = _opened(data)
+    file, longest = _opened(data)
     if file.metadata.num_rows > MOST_ROWS:
         raise wrong_file(f"{file.metadata.num_rows:,} rows; at most {MOST_ROWS:,}")
     unpacked, number = 0, 0
-    for batch in _batches(file):
-        unpacked += batch.nbytes
-        if unpacked > UNPACKED_BYTES:
-            raise wrong_file(f"the file unpacks to more than {UNPACKED_BYTES:,} bytes", f"/rows/{number + 1}")
+    for batch in _batches(file, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest))):
         for row in _rows(batch, number + 1):
             number += 1
+            unpacked += _size(row)
+            if unpacked > UNPACKED_BYTES:
+                raise wrong_file(f"the file unpacks to more than {UNPACKED_BYTES:,} bytes", f"/rows/{number}")
             yield f"/rows/{number}", row
 
 
-def _opened(data: bytes) -> pq.ParquetFile:
+def _opened(data: bytes) -> tuple[pq.ParquetFile, int]:
+    """The file, and how many bytes its longest value may have."""
     try:
         file = pq.ParquetFile(pa.BufferReader(data))
         groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-        size = sum(group.total_byte_size for group in groups)
+        sizes = [
+            group.column(n).total_uncompressed_size for group in groups for n in range(group.num_columns)
+        ]
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _broken(error) from error
-    if size > UNPACKED_BYTES:
-        raise wrong_file(f"the file unpacks to {size:,} bytes; at most {UNPACKED_BYTES:,}")
-    return file
+    if sum(sizes) > UNPACKED_BYTES:
+        raise wrong_file(f"the file unpacks to {sum(sizes):,} bytes; at most {UNPACKED_BYTES:,}")
+    return file, max([1, *sizes])
 
 
-def _batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
-    batches = file.iter_batches(batch_size=BATCH_ROWS, use_threads=False)
+def _size(value: Any) -> int:
+    """About how many bytes a value takes."""
+    if isinstance(value, dict):
+        return sum(map(_size, value.values()), len(value))
+    if isinstance(value, list | tuple):
+        return sum(map(_size, value), len(value))
+    return len(value) if isinstance(value, str | bytes) else 8
+
+
+def _batches(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
+    batches = file.iter_batches(batch_size=rows, use_threads=False)
     while True:
         try:
             batch = next(batches, None)

@@ -1,10 +1,14 @@
 """Every kind of file: it is recognised, nothing of it is lost, and whatever is broken is refused with its place."""
 
 import contextlib
+import io
+import json
 import time
 import tracemalloc
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from app.domain.errors import InvalidJobError
@@ -202,6 +206,46 @@ def test_yaml_of_other_types_is_refused(text: str) -> None:
     for kind in (None, *(kind.name for kind in KINDS)):
         with contextlib.suppress(InvalidJobError):
             check_whole(imported(text.encode(), "a.yaml", kind))
+
+
+def _repeated(characters: int, rows: int, *, encoded: bool) -> bytes:
+    """A Parquet file with one long text in every row, which takes up its place once."""
+    texts = pa.DictionaryArray.from_arrays([0] * rows, ["x" * characters])
+    file = io.BytesIO()
+    plain = texts if encoded else texts.dictionary_decode()
+    pq.write_table(pa.table({"persona": ["p"] * rows, "response": plain}), file)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("encoded", [True, False])
+@pytest.mark.parametrize(("characters", "rows"), [(20_000, 5_000), (8_000_000, 20)])
+def test_a_text_in_every_row_of_a_parquet_file_is_no_bomb(characters: int, rows: int, encoded: bool) -> None:
+    data = _repeated(characters, rows, encoded=encoded)
+    tracemalloc.start()
+    before = pa.total_allocated_bytes()
+    try:
+        with pytest.raises(InvalidJobError, match="unpacks to"):
+            imported(data)
+        assert tracemalloc.get_traced_memory()[1] < 300 * 2**20
+        assert pa.total_allocated_bytes() - before < 2**20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_conversation_of_many_turns_is_read_in_one_pass() -> None:
+    turn = [{"role": "user", "content": "And?"}, {"role": "assistant", "content": "Yes."}]
+    began = time.process_time()
+    preview = imported(json.dumps([{"messages": turn * 30_000}]).encode(), persona="p")
+    assert preview.mapped == 30_000
+    assert time.process_time() - began < 15
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
+def test_more_records_than_are_taken_are_refused(name: str) -> None:
+    data = {"a.csv": b"persona,response\n" + b"a,x\n" * 500_002, "a.jsonl": b"{}\n" * 500_002}[name]
+    with pytest.raises(InvalidJobError, match="more than 500,000 records") as caught:
+        imported(data, name)
+    assert caught.value.errors[0].pointer.startswith("/lines/50000")
 
 
 def test_a_million_small_lists_take_little_memory() -> None:
