@@ -119,7 +119,7 @@ class TestTable17:
             assert "Table 17 of the atomic paper" in stack.get(page).text, page
         report = stack.get(f"{path}/report?format=html").text
         assert f"{OLD} (imported): 4" in report
-        assert "sentence 3 (text not given)" in report
+        assert "sentence 3, not given" in report
         rows = list(csv.DictReader(io.StringIO(stack.get(f"{path}/report?format=csv").text)))
         assert {row["imported_judges"] for row in rows} == {OLD}
         first = next(stack.walk(f"{path}/responses"))
@@ -136,6 +136,19 @@ class TestTable17:
             "/v1/labelling-rounds", {"job": job["id"], "kind": "sentences", "dimension": "N", "size": 5}
         )
         assert drawn.status_code == 422
+
+    def test_another_installation_takes_it(self, stack: Service, api: Service, job: Json) -> None:
+        bundle = stack.get(f"/v1/jobs/{job['id']}/exports/bundle").content
+        answer = api.post("/v1/bundles", content=bundle, headers={"content-type": "application/zip"})
+        assert answer.status_code == 201, answer.text
+        assert results_of(api, job)["judges"] == results_of(stack, job)["judges"]
+
+    def test_nobody_learns_from_texts_that_are_not_there(self, stack: Service, job: Json) -> None:
+        for form in ("preferences", "rewards"):
+            for unit in ("response", "sentence"):
+                path = f"/v1/jobs/{job['id']}/exports/{form}"
+                answer = stack.get(path, params={"unit": unit} if form == "preferences" else {})
+                assert (answer.status_code, answer.text) == (200, "")
 
     def test_it_can_be_held_to_a_gate(self, stack: Service, job: Json) -> None:
         found = stack.get(f"/v1/jobs/{job['id']}/gate", params={"threshold": "acc_atom<=0.9"}).json()
@@ -160,6 +173,11 @@ class TestOtherForms:
         assert said == [("scored", 5, None), ("failed", None, missing), ("not_applicable", None, None)]
         assert (job["status"], job["completeness"]) == ("completed", "partial")
         assert results_of(stack, job)["manifest"]["given_units"] == "sentences"
+        again = finished(stack, {"responses": {"job": job["id"]}, "judges": ["simulated/sim-judge"]})
+        assert results_of(stack, again)["manifest"]["given_units"] == "sentences"
+        (copied,) = stack.walk(f"/v1/jobs/{again['id']}/responses")
+        assert [unit["span"] for unit in copied["units"]] == [unit["span"] for unit in response["units"]]
+        assert copied["imported_judges"] == []
 
     def test_sentences_may_come_without_the_text(self, stack: Service) -> None:
         job = finished(stack, imported_job(scored([5, 4], units=["Calm.", " Very calm. "])))

@@ -32,6 +32,7 @@ from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stored_texts import Chosen, choose, place
 from app.domain.jobs.verdicts_request import ImportedJudgeIn
 from app.domain.judging.hardening import key_problems
+from app.domain.judging.imported import GivenUnits
 from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model, ModelParameters
 from app.domain.providers.parameters import parameter_problems
@@ -182,7 +183,7 @@ class _Resolver:
             placed = self._place_responses(spec, cells, verdicts)
         else:
             placed = place(self.chosen.texts, spec, cells, self.asked, self._fail)
-        spec = replace(spec, given_units=verdicts.given_units())
+        spec = replace(spec, given_units=self._given_units(spec, verdicts))
         self._raise_if_wrong()
         cells += control_cells_of(spec, len(cells))
         return Resolution(spec, cells, placed, () if gym is None else gym.given)
@@ -624,6 +625,13 @@ class _Resolver:
             f"{cell.task.id!r} for persona {cell.persona.id!r} has no item {item!r}; it has: {ids}",
         )
         return None
+
+    def _given_units(self, spec: JobSpec, verdicts: VerdictsPlacer) -> GivenUnits | None:
+        """What is judged that the segmenter did not find; stored texts that are not split anew keep what they had."""
+        if self.chosen is None:
+            return verdicts.given_units()
+        source = self.chosen.of
+        return source.given_units if source.instrument.segmenter == spec.instrument.segmenter else None
 
     def _question_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
         if response.item is not None:

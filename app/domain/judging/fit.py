@@ -138,8 +138,8 @@ def text_candidates(
 def sentence_candidates(
     response: JudgedResponse, dimension: str, judges: Sequence[str]
 ) -> Iterator[Candidate]:
-    """Its sentences to which each of these judges gave a score."""
-    for unit in response.units:
+    """Its sentences to which each of these judges gave a score; none of a text that was not given."""
+    for unit in response.units if response.text is not None else ():
         scores = {
             each.judge: Scored(each.score, 1)
             for each in unit.verdicts

@@ -19,7 +19,7 @@ SENTENCES = 80
 """Sentences of one response that are shown."""
 CHARACTERS = 12_000
 """Characters of one response that are shown, judges' replies included."""
-NOT_GIVEN = "sentence {} (text not given)"
+NOT_GIVEN = "sentence {}, not given"
 """Stands for a sentence of which only an imported verdict is known."""
 SENTENCE_CHARACTERS = 1_200
 REPLY_CHARACTERS = 240

@@ -281,7 +281,7 @@ def _reuse_deviations(reuse: Reuse) -> Iterator[str]:
 
 def _splitting(spec: JobSpec) -> str:
     if spec.given_units == "responses":
-        return "Imported verdicts are on whole responses; each response counts as one sentence."
+        return "Verdicts are on whole responses; each response counts as one sentence."
     segmenter = spec.instrument.segmenter
     how = "NLTK's Punkt with parameters of our own" if segmenter == FIRST_SEGMENTER else segmenter
     if spec.given_units == "sentences":
