@@ -140,6 +140,15 @@ class TestRefused:
         figure = "mean@model=simulated/sim-drifting"
         assert api.post("/v1/schedules", BODY | {"job": two, "figure": figure}).status_code == 201
 
+    def test_a_limit_is_refused_that_no_run_could_keep_for_want_of_a_price(self, api: Service) -> None:
+        unpriced = {**JOB, "judges": ["acme/acme-judge"]}
+        answer = api.post("/v1/schedules", BODY | {"job": unpriced, "budget": {"run_usd": 1}})
+        assert pointers(answer) == ["/budget"]
+        assert "acme/acme-judge" in answer.text
+        made = api.post("/v1/schedules", BODY | {"job": unpriced}).json()
+        changed = api.http.patch(f"/v1/schedules/{made['id']}", json={"budget": {"total_usd": 1}})
+        assert pointers(changed) == ["/budget"]
+
     def test_texts_are_not_kept_in_a_schedule(self, api: Service) -> None:
         text = {"persona": "E-low", "task": "essay", "text": "I stay at home."}
         job = {name: value for name, value in JOB.items() if name != "models"} | {"responses": [text]}

@@ -116,7 +116,7 @@ async def act(
         await delete_schedule(services.engine, tenant, schedule_id)
         return RedirectResponse("/schedules", HTTPStatus.SEE_OTHER)
     changes = ScheduleChangeIn(paused=schedule_action == "pause")
-    await change_schedule(services.engine, tenant, schedule_id, changes, caller.key_id)
+    await change_schedule(services.submission, tenant, schedule_id, changes, caller.key_id)
     return RedirectResponse(f"/schedules/{schedule_id}", HTTPStatus.SEE_OTHER)
 
 

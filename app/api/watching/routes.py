@@ -124,7 +124,7 @@ async def change(
     caller: CallerDep,
 ) -> Schedule:
     """Changes the fields that are given; pauses a schedule or lets it go on. Runs under way go on."""
-    return await change_schedule(services.engine, tenant, schedule_id, body, caller.key_id)
+    return await change_schedule(services.submission, tenant, schedule_id, body, caller.key_id)
 
 
 @router.delete(

@@ -22,7 +22,7 @@ from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
 from app.services.jobs.submit import PreparedJob, Submission, SubmissionDependencies, check_submission
 from app.services.jobs.view import find_job
-from app.services.watching.bodies import anchor_job
+from app.services.watching.bodies import anchor_job, run_job
 
 MOST_SCHEDULES = 50
 """Of one tenant."""
@@ -51,6 +51,7 @@ async def create_schedule(
         InvalidJobError: If the job or its anchors can't be run, the figure would not be there, or there are too many schedules.
     """
     prepared = await _planned(deps, tenant, of_job, job, "/job" if wanted.clone is None else "/clone")
+    await _check_budget(deps, tenant, job, wanted.budget)
     figure = _figure(wanted.figure, prepared)
     body = {**job, "versions": _versions(prepared)}
     if wanted.anchors is not None:
@@ -92,6 +93,20 @@ async def _planned(
         raise InvalidJobError(
             [FieldError(f"{pointer}{each.pointer}", each.message) for each in error.errors]
         ) from error
+
+
+async def _check_budget(
+    deps: SubmissionDependencies, tenant: str, job: Mapping[str, Any], budget: ScheduleBudgetIn | None
+) -> None:
+    """Refuses limits that no run could keep, because a price is not known."""
+    limits = [limit for limit in _limits(budget).values() if limit is not None]
+    if not limits:
+        return
+    limited, sent = run_job(job, min(limits))
+    try:
+        await check_submission(deps, tenant, Submission(limited, sent, limited.name))
+    except InvalidJobError as error:
+        raise InvalidJobError([FieldError("/budget", each.message) for each in error.errors]) from error
 
 
 def _figure(wanted: str | None, prepared: PreparedJob) -> str:
@@ -154,14 +169,22 @@ def _due(cron: str, zone: str, *, paused: bool) -> dict[str, Any]:
 
 
 async def change_schedule(
-    engine: AsyncEngine, tenant: str, schedule_id: str, changes: ScheduleChangeIn, key_id: str | None
+    deps: SubmissionDependencies,
+    tenant: str,
+    schedule_id: str,
+    changes: ScheduleChangeIn,
+    key_id: str | None,
 ) -> contract.Schedule:
     """Changes a schedule; what is not named stays.
 
     Raises:
+        InvalidJobError: If a limit could not be kept.
         NotFoundError: If the tenant has none of that id.
     """
-    named = changes.model_fields_set
+    named, engine = changes.model_fields_set, deps.engine
+    if changes.budget is not None:
+        job = (await find_schedule(engine, tenant, schedule_id)).job
+        await _check_budget(deps, tenant, job, changes.budget)
     async with engine.begin() as connection:
         found = await schedules.get_schedule(connection, tenant, schedule_id, lock=True)
         if found is None:

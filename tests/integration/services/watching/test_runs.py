@@ -162,14 +162,14 @@ class TestDue:
 
     async def test_a_paused_one_is_not_due_and_misses_nothing(self, deps: SubmissionDependencies) -> None:
         schedule = await new_schedule(deps)
-        await change_schedule(deps.engine, TENANT, schedule.id, ScheduleChangeIn(paused=True), None)
+        await change_schedule(deps, TENANT, schedule.id, ScheduleChangeIn(paused=True), None)
         await look(deps)
         found = await find_schedule(deps.engine, TENANT, schedule.id)
         assert (found.paused_reason, found.next_due, found.last_run) == ("by_user", None, None)
         changed = ScheduleChangeIn(cron="0 5 * * *")
-        found = await change_schedule(deps.engine, TENANT, schedule.id, changed, None)
+        found = await change_schedule(deps, TENANT, schedule.id, changed, None)
         assert found.paused
-        found = await change_schedule(deps.engine, TENANT, schedule.id, ScheduleChangeIn(paused=False), None)
+        found = await change_schedule(deps, TENANT, schedule.id, ScheduleChangeIn(paused=False), None)
         assert found.next_due is not None
         assert (found.next_due.hour, found.paused_reason) == (5, None)
 
