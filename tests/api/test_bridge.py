@@ -130,6 +130,18 @@ def test_the_command_line_makes_the_anchors_waits_and_tells(stack: Service, by_o
     assert json.loads(told.stdout)["anchors"] == 40
 
 
+def test_totals_are_of_the_texts_among_which_the_anchors_were_chosen(stack: Service, by_old: Json) -> None:
+    of_run = again(stack, by_old, judges=[NEW], filter={"runs": [1], "tasks": ["questionnaire"]})
+    found = bridge(stack, {"job": by_old["id"]}, {"job": of_run["id"]})
+    # Of some texts neither judge scored a sentence.
+    assert 0 < found["texts"] <= found["anchors"]
+    low, high = figure(found, "acc_atom")["bridged"]["ci95"]
+    assert high - low < 3e-6  # all of them were judged; ends are rounded outward
+    assert {str(each["group"]) for each in found["figures"] if "task" in each["group"]} == {
+        str({"task": "questionnaire"})
+    }
+
+
 class TestRefusals:
     @pytest.mark.parametrize(
         ("old", "new", "wrong"),
@@ -149,6 +161,11 @@ class TestRefusals:
         answer = stack.post(
             "/v1/bridges", {"old": {"job": finished["id"], "judge": OLD}, "new": {"job": other["id"]}}
         )
+        assert (answer.status_code, pointers(answer)) == (422, ["/new"])
+
+    def test_anchors_chosen_by_instruction(self, stack: Service, by_old: Json) -> None:
+        of_wording = again(stack, by_old, judges=[NEW], filter={"instructions": [0], "tasks": ["essay"]})
+        answer = stack.post("/v1/bridges", {"old": {"job": by_old["id"]}, "new": {"job": of_wording["id"]}})
         assert (answer.status_code, pointers(answer)) == (422, ["/new"])
 
     def test_unknown_jobs_and_margins(self, stack: Service, finished: Json) -> None:

@@ -102,7 +102,7 @@ async def bridge(engine: AsyncEngine, contexts: JobContexts, tenant: str, wanted
                 second = Verdict(VerdictStatus(row.old_status), row.old_score)
                 pair = Pair(dimension.scale, level, first, second)
                 pairs.append(BridgedPair(dimension.id, (row.cell, row.run, row.item), pair))
-    judged = _texts(old, by_old)
+    judged = _texts(old, _as_chosen(old, new, by_old))
     anchors = _anchors(old, same, texts, by_new)
 
     def work() -> Bridge:
@@ -172,6 +172,31 @@ def _wanted_traits(old: _Side, new: _Side) -> list[tuple[int, int]]:
         for place, (cell, _, _) in old.traits.items()
         if all(not wanted or name in wanted for name, wanted in zip(old.name(cell), named, strict=True))
     ]
+
+
+def _as_chosen(old: _Side, new: _Side, rows: Sequence[ScoredRow]) -> Sequence[ScoredRow]:
+    """Those of the runs and items among which the anchors were drawn.
+
+    Raises:
+        InvalidJobError: If they were chosen by instruction, which scores do not tell.
+    """
+    source = new.context.spec.source
+    if source is None or source.job != old.job.id:
+        return rows
+    if source.filter.get("instructions"):
+        message = "its texts were chosen by instructions; choose them by runs, or none"
+        raise InvalidJobError([FieldError("/new", message)])
+    runs, items = (source.filter.get(name) for name in ("runs", "items"))
+    return [
+        row
+        for row in rows
+        if (not runs or row.run in runs)
+        and (not items or _item(old.context.cell(row.cell), row.item) in items)
+    ]
+
+
+def _item(cell: Cell, number: int) -> str | None:
+    return cell.items[number].id if isinstance(cell, AtomicCell) else None
 
 
 async def _scores(
