@@ -6,8 +6,10 @@ A schedule's row is locked while its due times become rows, and a run is one for
 from datetime import datetime, timedelta
 from itertools import takewhile
 
+import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db.health import is_away
 from app.db.watching import schedule_runs, schedules
 from app.db.watching.schedules import ScheduleRow
 from app.db.webhooks import webhooks
@@ -15,6 +17,10 @@ from app.domain.watching.cron import due_times
 from app.domain.webhooks.webhook import JobEvent
 from app.services.identifiers import new_id
 
+log = structlog.get_logger(__name__)
+
+PUT_OFF = timedelta(hours=1)
+"""After so long a schedule is looked at again that could not be, such as one whose time zone this machine does not know: others go on."""
 LATEST = timedelta(hours=6)
 """So much later a run still begins, if nothing swept when it was due."""
 MOST_COUNTED = 10_000
@@ -32,7 +38,15 @@ async def begin_due(engine: AsyncEngine) -> bool:
         found = await schedules.lock_due(connection)
         if found is None:
             return False
-        await _begin(connection, *found)
+        schedule, now = found
+        try:
+            async with connection.begin_nested():
+                await _begin(connection, schedule, now)
+        except Exception as error:
+            if is_away(error):
+                raise
+            log.exception("schedule not run; trying again in an hour", schedule=schedule.id)
+            await schedules.set_next_due(connection, schedule, now + PUT_OFF)
     return True
 
 

@@ -173,6 +173,19 @@ class TestDue:
         assert found.next_due is not None
         assert (found.next_due.hour, found.paused_reason) == (5, None)
 
+    async def test_one_that_cannot_be_reckoned_holds_up_no_other(self, deps: SubmissionDependencies) -> None:
+        """Its time zone is not one of this machine's."""
+        broken, sound = await new_schedule(deps), await new_schedule(deps)
+        await execute(deps.engine, "UPDATE schedules SET time_zone = 'Nowhere' WHERE id = :id", id=broken.id)
+        await due_ago(deps.engine, broken, timedelta(seconds=10))
+        await due_ago(deps.engine, sound, timedelta(seconds=5))
+        await look(deps)
+        assert await the_runs(deps.engine, broken) == []
+        assert [run.state for run in await the_runs(deps.engine, sound)] == ["running"]
+        found = await find_schedule(deps.engine, TENANT, broken.id)
+        assert found.next_due is not None
+        assert timedelta(minutes=50) < found.next_due - datetime.now(UTC) <= timedelta(hours=1)
+
     async def test_the_sweepers_task_does_it_until_it_ends(self, deps: SubmissionDependencies) -> None:
         schedule = await new_schedule(deps)
         await due_ago(deps.engine, schedule, timedelta(0))
