@@ -233,7 +233,7 @@ class TestWholeJob:
 
 
 class TestFrozenQuestions:
-    def test_a_job_that_names_the_set_asks_the_same_and_makes_exemplars_only(
+    def test_a_job_that_names_the_set_asks_the_same_and_uses_its_exemplars(
         self, stack: Stack, job: Json, results: Json
     ) -> None:
         set_id = results["manifest"]["personagym"]["question_set"]
@@ -246,7 +246,7 @@ class TestFrozenQuestions:
         again = stack.ended(stack.submit(body))
         assert (again["status"], again["completeness"]) == ("completed", "full")
         kinds = Counter(entry["kind"] for entry in stack.ledger(again["id"]))
-        assert kinds == {"exemplars": 4, "generation": 4, "grade": 8}
+        assert kinds == {"generation": 4, "grade": 8}
         asked = {(r["persona"], r["item"]["id"]): r["question"] for r in stack.responses(again["id"])}
         before = {
             (r["persona"], r["item"]["id"]): r["question"]
