@@ -132,7 +132,7 @@ def _agreement_words(row: Json) -> str:
 
 
 def _number(value: float | None, sign: str = "") -> str:
-    return MISSING if value is None else f"{value:{sign}.3f}"
+    return MISSING if value is None else f"{value:{sign}z.3f}".replace("+0.000", "0.000")
 
 
 COMMANDS = (bridge,)

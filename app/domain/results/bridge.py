@@ -5,6 +5,7 @@ with people's labels (:mod:`app.domain.statistics.prediction_powered`), the new 
 total of all texts, corrected by what the anchors show. So the interval is for these very texts.
 """
 
+from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from app.domain.statistics.prediction_powered import (
     Sample,
     calibrated,
 )
+from app.domain.statistics.resampling import unanimous
 
 MetricName = Literal["acc_atom", "ic_atom", "mean"]
 Finding = Literal["interchangeable", "different", "undecided"]
@@ -276,9 +278,8 @@ def _figure(
         moved = Interval.around(change, least, most, (low - high, high - low))
         margin = within * (high - low)
         finding = _finding((least, most), margin)
-        distance = abs(margin - abs(change))
         if finding == "undecided":
-            needed = found.labels_for(distance)[0] if distance else len(rows)
+            needed = _anchors_needed(found, len(rows), margin, bounds)
     bridged = Metric.of(found.value, anchors).within(interval)
     return _told(
         group, metric, old, bridged, Metric.of(change, anchors).within(moved), anchors, finding, needed
@@ -313,6 +314,20 @@ def _finding(effect: tuple[float, float], margin: float) -> Finding:
     if -margin <= low and high <= margin:
         return "interchangeable"
     return "different" if low > margin or high < -margin else "undecided"
+
+
+def _anchors_needed(found: Calibrated, texts: int, margin: float, bounds: tuple[float, float]) -> int:
+    """About how many anchors would decide what these leave open: more than there are, at most all texts."""
+
+    def decides(anchors: int) -> bool:
+        low, high = unanimous(found.value, anchors, bounds).ends or bounds
+        return _finding((low - found.judged, high - found.judged), margin) != "undecided"
+
+    more = range(found.labels + 1, texts)
+    if found.unanimous:
+        return found.labels + 1 + bisect_left(more, True, key=decides)
+    distance = abs(margin - abs(found.value - found.judged))
+    return min(max(found.labels_for(distance)[0], found.labels + 1), texts) if distance else texts
 
 
 def _rows(
@@ -405,9 +420,9 @@ def recommendation(figures: Sequence[BridgedFigure], within: float) -> str:
         figure for figure in figures if figure.finding == "undecided" or not (figure.group or figure.finding)
     ]
     needed = max((figure.anchors_needed or 0 for figure in unsure), default=0)
-    more = f"; about {needed:,} anchors of such a group would decide" if needed else ""
+    more = f" About {needed:,} anchors for each of them would decide." if needed else ""
     return (
-        f"Not shown to be interchangeable within {margin}: undecided are {_listed(unsure)}{more}. Until then compare"
+        f"Not shown to be interchangeable within {margin}. Undecided: {_listed(unsure)}.{more} Until then compare"
         " earlier results only with bridged figures."
     )
 
@@ -419,11 +434,16 @@ def _listed(figures: Sequence[BridgedFigure]) -> str:
     """The figures, those of all texts first, with their changes."""
     told = [
         f"{figure.metric}{_of(figure.group)}"
-        + ("" if figure.effect.value is None else f" changes by {figure.effect.value:+.3f}")
+        + ("" if figure.effect.value is None else f" changes by {_signed(figure.effect.value)}")
         for figure in figures[:MOST_LISTED]
     ]
     more = len(figures) - len(told)
     return ", ".join(told) + (f" and {more} more" if more > 0 else "")
+
+
+def _signed(change: float) -> str:
+    """With its sign; what rounds to nothing has none."""
+    return f"{change:+z.3f}".replace("+0.000", "0.000")
 
 
 def _of(group: Mapping[str, str]) -> str:

@@ -114,10 +114,15 @@ class Calibrated:
             return too_few_labels(self.labels)
         if all(each.labels >= each.size for each in self.strata):
             return Interval.around(self.value, self.value, self.value, bounds)
-        if self.variance < _NOTHING:
+        if self.unanimous:
             return unanimous(self.value, self.clusters, bounds)
         half = self.half_width
         return Interval.around(self.value, self.value - half, self.value + half, bounds)
+
+    @property
+    def unanimous(self) -> bool:
+        """Whether no label says otherwise than the others, so that their spread says nothing of the rest."""
+        return self.variance < _NOTHING
 
     @property
     def clusters(self) -> int:

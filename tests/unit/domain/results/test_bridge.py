@@ -100,6 +100,30 @@ class TestWords:
         assert decided(found) is None
         assert "anchors" in recommendation(found, 0.02)
 
+    def test_judges_that_agree_fully_leave_it_open_if_anchors_are_few(self) -> None:
+        """Nothing spreads, so that a spread says nothing of how many would do."""
+
+        def bridged(anchors: int) -> list[BridgedFigure]:
+            texts = [text((n, 0, 0), 5, 4, 4) for n in range(400)]
+            return bridged_figures(texts, {((n, 0, 0), "E"): texts[n].old for n in range(anchors)}, 0.05)
+
+        found = bridged(46)
+        words = recommendation(found, 0.05)
+        needed = figure(found, "acc_atom").anchors_needed
+        assert needed is not None
+        assert figure(bridged(needed - 1), "acc_atom").finding == "undecided"
+        assert figure(bridged(needed), "acc_atom").finding == "interchangeable"
+        assert "range. Undecided: acc_atom changes by 0.000, " in words
+        most = max(each.anchors_needed or 0 for each in found)
+        assert f". About {most} anchors for each of them would decide. Until then" in words
+        assert "-0.000" not in recommendation(
+            [
+                each.model_copy(update={"effect": each.effect.model_copy(update={"value": -1e-17})})
+                for each in found
+            ],
+            0.05,
+        )
+
 
 def test_agreement_counts_what_neither_could_read() -> None:
     scale = Scale()
