@@ -17,6 +17,7 @@ from app.domain.jobs.import_preview import (
     SampleRecord,
 )
 from app.domain.jobs.imports import MAX_QUESTIONS
+from app.domain.personagym.task import GRADE_SCALE
 from app.importers.atomic_scores import JUDGE
 from app.importers.records import Asked, Character, Options, Record, Refused, Said, Scored, fault_of
 
@@ -116,13 +117,16 @@ class Collector:
         score = None if judge is None else said.scores.get(judge)
         if judge is None or score is None:
             return None
-        if not score.is_integer():
-            return "its score is no whole number"
-        if "question" in response:
-            return "grades of answers to PersonaGym's questions are not taken"
-        if len(self._options.traits or said.traits) > 1:
-            return "the scores are on one trait; name only that"
-        response["verdicts"] = [{"judge": judge, "score": int(score)}]
+        graded = "question" in response
+        fault = _fault_of_score(score, graded=graded)
+        if fault is None and not graded and len(self._options.traits or said.traits) > 1:
+            fault = "the scores are on one trait; name only that"
+        if fault is not None:
+            return fault
+        if graded:
+            response["grades"] = {judge: int(score)}
+        else:
+            response["verdicts"] = [{"judge": judge, "score": int(score)}]
         self._verdicts += 1
         return None
 
@@ -316,7 +320,7 @@ class Collector:
             notes.append(f"No task is named: texts are taken as {DEFAULT_TASK}. Choose another with task.")
         if atomic and any(persona and "traits" not in persona for persona in self._personas.values()):
             notes.append(f"{', '.join(atomic)} measures traits: give them with trait, such as E=high.")
-        if self._responses and len(atomic) < len(self._tasks):
+        if self._responses and len(atomic) < len(self._tasks) and not self._verdicts:
             notes.append("PersonaGym's tasks need a reasoner, which writes their exemplars.")
         if self._prompts and atomic and len(self._prompts) > 1:
             notes.append(
@@ -358,6 +362,17 @@ def _fault_of_question(prompt: str | None) -> str | None:
         return "has no question, which the task needs"
     fault = fault_of(prompt, QUESTION_CHARACTERS)
     return None if fault is None else f"question: {fault}"
+
+
+def _fault_of_score(score: float, *, graded: bool) -> str | None:
+    """Why a tool's score can't be a judge's; of verdicts the scale is known only to the service that takes the job."""
+    if isinstance(score, bool):
+        return "its score is a yes or no, not on a scale"
+    if not score.is_integer():
+        return "its score is no whole number"
+    if graded and not GRADE_SCALE.minimum <= score <= GRADE_SCALE.maximum:
+        return f"its score is no grade from {GRADE_SCALE.minimum} to {GRADE_SCALE.maximum}"
+    return None
 
 
 def _shown(text: str | None) -> str | None:

@@ -27,7 +27,7 @@ UNPACKED_BYTES = 64 * 1024 * 1024
 LOCAL_HEADER = 30
 ZSTANDARD = 93
 """The method by which Inspect packs; Python knows it from 3.14 on."""
-LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
+LETTERS: Mapping[str, float] = {"C": True, "P": 0.5, "I": False, "N": False}
 """Inspect's own values of its letters: correct, partial, incorrect, no answer."""
 
 

@@ -177,9 +177,9 @@ def text_or_none(value: Any) -> str | None:
 
 
 def number_or_none(value: Any) -> float | None:
-    """A finite number; a yes or no is 1 or 0."""
+    """A finite number; a yes or no stays what it is, which counts as 1 or 0 but is on no judge's scale."""
     if isinstance(value, bool | int | float) and abs(value) < 1e15 and math.isfinite(value):  # noqa: PLR2004 - no score is larger
-        return float(value)
+        return value if isinstance(value, bool) else float(value)
     return None
 
 

@@ -130,6 +130,23 @@ class TestCommand:
         }
         assert found == {"Ha.": [5], "Oh. No.": [2]}
 
+    def test_a_tools_score_is_the_grade_of_an_answer_to_personagyms_question(
+        self, stack: Service, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "rows.csv"
+        file.write_text("persona,question,response,rating\na clown,Who?,I.,5\na clown,Why?,So.,\n", "utf-8")
+        chosen = ("--task", "persona_consistency", "--score", "rating")
+        result = assay(stack, file, *chosen, "--submit")
+        assert result.exit_code == 0, result.output
+        (id_,) = (line for line in result.output.splitlines() if line.startswith("job_"))
+        ended = stack.wait(id_, "completed_with_errors", "completed")
+        assert ended["progress"]["judging"]["succeeded"] == 1, "the other is missing"
+        responses = stack.get(f"/v1/jobs/{id_}/responses").json()["data"]
+        assert {each["text"]: [g["score"] for g in each["grades"]] for each in responses} == {
+            "I.": [5],
+            "So.": [None],
+        }
+
     def test_submits_a_job_that_is_judged(self, stack: Service, tmp_path: Path) -> None:
         file = tmp_path / "rows.jsonl"
         file.write_bytes(FILES["table"]["rows.jsonl"])

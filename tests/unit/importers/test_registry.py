@@ -150,10 +150,29 @@ class TestScores:
         ]
         assert "1 texts lack the score" in " ".join(preview.notes)
 
-    @pytest.mark.parametrize("options", [{"traits": {"E": "high", "A": "low"}}, {"task": "expected_action"}])
-    def test_it_is_of_one_trait(self, options: dict[str, Any]) -> None:
-        rows = b'{"persona": "p", "response": "x", "question": "y", "rating": 3}\n' * 2
-        assert imported(rows, score="rating", **options).refused == 2
+    def test_of_an_answer_to_personagyms_question_it_is_the_grade(self) -> None:
+        rows = b"".join(
+            b'{"persona": "p", "response": "x", "question": "y?", "rating": %s}\n' % each
+            for each in (b"5", b"null", b"0", b"6", b"1e400", b"2.5", b"true")
+        )
+        preview = imported(rows, score="rating", task="expected_action")
+        check_whole(preview)
+        assert preview.job is not None
+        grades = [each.get("grades") for each in preview.job["responses"]]
+        assert grades[0] == {"rating": 5}
+        assert not any(grades[1:]), "a missing grade is no number"
+        places = {each.place: each.reason for each in preview.refused_records}
+        assert places["/lines/3"] == places["/lines/4"] == "its score is no grade from 1 to 5"
+        assert (places["/lines/6"], places["/lines/7"]) == (
+            "its score is no whole number",
+            "its score is a yes or no, not on a scale",
+        )
+        assert [each["imported"] for each in preview.job["judges"]] == ["rating"]
+        assert "reasoner" not in " ".join(preview.notes)
+
+    def test_it_is_of_one_trait(self) -> None:
+        rows = b'{"persona": "p", "response": "x", "rating": 3}\n' * 2
+        assert imported(rows, score="rating", traits={"E": "high", "A": "low"}).refused == 2
 
 
 class TestRefusals:
