@@ -87,9 +87,26 @@ class TestFigures:
         self, stack: Stack, written: Json, graded: Json
     ) -> None:
         asked = Counter(entry["kind"] for entry in stack.ledger(graded["id"]))
+        assert set(asked) == {"grade", "judge"}  # the exemplars are those of the job that wrote them
+        used = stack.results(graded["id"])["manifest"]["personagym"]["exemplars"]
         questions = {(each["persona"], each["task"], each["question"]) for each in written["responses"]}
-        assert asked["exemplars"] == len(questions)
-        assert set(asked) == {"exemplars", "grade", "judge"}
+        assert (used["made"], used["reused"], used["given"]) == (0, len(questions), 0)
+
+    def test_other_questions_rubrics_or_reasoners_take_exemplars_of_their_own(
+        self, stack: Stack, body: Json, graded: Json
+    ) -> None:
+        other = [dict(each) for each in body["responses"]]
+        place = ("persona", "task", "question")
+        changed = [other[0][name] for name in place]
+        for each in other:
+            if [each[name] for name in place] == changed:
+                each["question"] = "What did nobody ask you before?"
+        cooler = {"reasoner": {"model": WRITTEN["reasoner"], "temperature": 0.1}}
+        questions = {(each["persona"], each["task"], each["question"]) for each in other}
+        for changes, calls in (({}, 0), ({"responses": other}, 1), (cooler, len(questions))):
+            plan = stack.api.post("/v1/jobs/plan", json=body | changes).json()
+            found = {stage["stage"]: stage["calls"] for stage in plan["stages"]}
+            assert found.get("exemplars", 0) == calls, changes
 
     def test_refusals_stay_refusals(self, stack: Stack, written: Json, graded: Json) -> None:
         def statuses(responses: Any) -> dict[tuple[str, ...], str]:
@@ -173,9 +190,8 @@ class TestChecks:
         judged = job["progress"]["judging"]
         assert (judged["total"], judged["failed"]) == (judged["succeeded"], 0), job["progress"]
         asked = Counter(each["kind"] for each in stack.ledger(job["id"]))
-        assert asked["exemplars"] == next(
-            stage["calls"] for stage in plan["stages"] if stage["stage"] == "exemplars"
-        )
+        planned = {stage["stage"]: stage["calls"] for stage in plan["stages"]}
+        assert asked["exemplars"] == planned.get("exemplars", 0)
         if "order_check" in judging:  # a group whose reply can't be read is asked about one by one
             assert sum(asked.values()) == plan["calls"]
 

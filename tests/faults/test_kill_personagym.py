@@ -115,10 +115,12 @@ class TestWorkerKilledWhileItGradesExistingAnswers:
         self, world: FaultyWorld, slow: Stack, body: Json, kind: str, calls: int
     ) -> None:
         world.stack.simulate(latency_ms=0)
+        self._forget_exemplars(world)
         first = world.stack.submit(body)
         world.stack.ended(first)
         whole = identities(world.stack.ledger(first))
         slow.simulate(latency_ms=LATENCY_MS)
+        self._forget_exemplars(world)
         job_id = slow.submit(body)
         assert eventually(lambda: Counter(e["kind"] for e in slow.ledger(job_id))[kind] >= calls, 30)
         worker = slow.pid("worker1")
@@ -135,6 +137,11 @@ class TestWorkerKilledWhileItGradesExistingAnswers:
         assert set(asked) == set(whole)
         assert (asked - before).keys() & kept == set()
         assert max(asked.values()) <= 2
+
+    @staticmethod
+    def _forget_exemplars(world: FaultyWorld) -> None:
+        """Else those of the job before are used again, and nobody is asked for any."""
+        world.database.execute("DELETE FROM exemplars")
 
 
 class TestWorkerKilledWhileItMakesUpPersonas:

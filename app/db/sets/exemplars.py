@@ -36,6 +36,21 @@ async def keys_of_set(connection: AsyncConnection, tenant: str, set_id: str) -> 
     return frozenset(row.key for row in rows)
 
 
+async def keys_of_personas(
+    connection: AsyncConnection, tenant: str, descriptions: Sequence[str]
+) -> frozenset[str]:
+    """The keys of what reasoners made, in all question sets that ask one of these personas."""
+    rows = await connection.execute(
+        text(
+            "SELECT DISTINCT e.key FROM question_sets q JOIN exemplars e ON e.tenant = q.tenant AND e.set_id = q.id"
+            " WHERE q.tenant = :tenant AND jsonb_exists_any(q.content, CAST(:descriptions AS text[]))"
+            "  AND e.reasoner IS NOT NULL"
+        ),
+        {"tenant": tenant, "descriptions": list(descriptions)},
+    )
+    return frozenset(row.key for row in rows)
+
+
 async def keep_given(
     connection: AsyncConnection, tenant: str, set_id: str, given: Sequence[KeptExemplars]
 ) -> None:

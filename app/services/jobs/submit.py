@@ -59,7 +59,7 @@ from app.services.jobs.existing_texts import (
     with_sample,
 )
 from app.services.jobs.planning import Check, Gone, PlanningPool
-from app.services.jobs.text_sources import exemplars_of_source, stored_texts
+from app.services.jobs.text_sources import exemplars_of_answers, exemplars_of_source, stored_texts
 from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
@@ -89,7 +89,12 @@ class SubmissionDependencies:
             texts = await stored_texts(self.engine, tenant, wanted, catalog)
             examples = await exemplars_of_source(self.engine, tenant, wanted.source.job)
             kept = replace(kept, texts=texts, exemplars=examples)
-        return replace(self, catalog=replace(catalog, kept=kept))
+        catalog = replace(catalog, kept=kept)
+        if wanted is not None and (
+            examples := await exemplars_of_answers(self.engine, tenant, wanted, catalog)
+        ):
+            catalog = replace(catalog, kept=replace(kept, exemplars=examples))
+        return replace(self, catalog=catalog)
 
 
 @dataclass(frozen=True, slots=True)

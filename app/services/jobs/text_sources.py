@@ -14,7 +14,8 @@ from app.db.sets import exemplars, sets
 from app.domain.instruments.segmentation import Segmenter, runaway
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, cells_of
-from app.domain.jobs.request import JobIn
+from app.domain.jobs.qa_request import QaIn
+from app.domain.jobs.request import JobIn, PersonaIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stored_texts import StoredTexts, choose
 from app.domain.jobs.text_source import StoredText, TextSource
@@ -92,6 +93,35 @@ async def exemplars_of_source(engine: AsyncEngine, tenant: str, job_id: str) -> 
             for set_id in await sets.sets_of_job(connection, tenant, job_id)
         ]
     return frozenset().union(*found)
+
+
+async def exemplars_of_answers(
+    engine: AsyncEngine, tenant: str, wanted: JobIn, catalog: Catalog
+) -> frozenset[str]:
+    """Keys of the exemplars that existing answers to PersonaGym's questions may be graded by: made for these personas before."""
+    sent = wanted.responses
+    if not isinstance(sent, QaIn) and not (
+        isinstance(sent, list) and any(each.question is not None for each in sent)
+    ):
+        return frozenset()
+    async with engine.connect() as connection:
+        descriptions = _descriptions(wanted, catalog)
+        return await exemplars.keys_of_personas(connection, tenant, sorted(descriptions))
+
+
+def _descriptions(wanted: JobIn, catalog: Catalog) -> set[str]:
+    """Those of the personas that a request names, as far as there are any."""
+    found = set()
+    for each in wanted.personas:
+        if isinstance(each, PersonaIn):
+            found.add(each.description.strip())
+            continue
+        ids = catalog.persona_sets.get(each, (each,))
+        known = catalog.kept.personas.get(each) or [
+            catalog.personas[id_] for id_ in ids if id_ in catalog.personas
+        ]
+        found |= {persona.description.strip() for persona in known}
+    return found
 
 
 def _texts(
