@@ -63,7 +63,7 @@ from persona_assay.types import (
 )
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
-ExportFormat: TypeAlias = Literal["preferences", "rewards", "bundle"]
+ExportFormat: TypeAlias = Literal["preferences", "rewards", "dataset", "inspect", "every_eval_ever", "bundle"]
 ReportLevel: TypeAlias = Literal[
     "verdicts",
     "responses",
@@ -411,7 +411,8 @@ def export(
 
     Args:
         job_id: The job.
-        format: ``preferences`` has pairs for DPO, ``rewards`` a reward for each sentence, ``bundle`` everything from which another
+        format: ``preferences`` has pairs for DPO, ``rewards`` a reward for each sentence; ``dataset`` is for
+            the Hugging Face Hub, ``inspect`` and ``every_eval_ever`` for these tools; ``bundle`` has everything from which another
             installation computes the same results again.
         unit: Whether ``preferences`` are between whole responses or sentences. Default: responses.
         minimum_margin: Of ``preferences``: the least difference of the scores, as a share of the scale.

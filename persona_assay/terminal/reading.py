@@ -104,7 +104,7 @@ def save_report(
     "format_",
     type=click.Choice(get_args(ExportFormat)),
     required=True,
-    help="preferences: pairs for DPO; rewards: a reward for each sentence; bundle: everything, for another installation.",
+    help="preferences: pairs for DPO; rewards: a reward for each sentence; dataset: for the Hugging Face Hub; inspect, every_eval_ever: for these tools; bundle: everything, for another installation.",
 )
 @click.option("--output", "-o", help="Output file. [JOB-FORMAT.EXTENSION]")
 @click.option("--unit", type=click.Choice(["response", "sentence"]), help="preferences: pairs of what.")

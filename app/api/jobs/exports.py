@@ -73,7 +73,9 @@ async def export(
         bool | None, Query(description="`bundle`: whether it has what judges said, word for word. [true]")
     ] = None,
 ) -> Response:
-    """Streamed. `preferences` has pairs for DPO as TRL reads them, `rewards` a reward for each sentence and judge; both are JSON Lines.
+    """Streamed. `every_eval_ever`, `inspect` (a log of Inspect AI for each model) and `dataset` (for the Hugging Face Hub) are zip files.
+
+    `preferences` has pairs for DPO as TRL reads them, `rewards` a reward for each sentence and judge; both are JSON Lines.
 
     `bundle` has everything from which another installation computes the same results again (`POST /v1/bundles`); the job must be over.
     The others are there while a job runs, too: then of what is there.
@@ -81,7 +83,7 @@ async def export(
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     options = ExportOptions(unit, minimum_margin, judge, raw_replies)
-    chunks = await export_job(services.engine, job, context, format, options)
+    chunks = await export_job(services.results, job, context, format, options, services.engine)
     form = EXPORT_FORMS[format]
     headers = {"Content-Disposition": f'attachment; filename="{job_id}-{format}.{form.extension}"'}
     return StreamingResponse(chunks, media_type=form.media_type, headers=headers)

@@ -10,10 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.asked import AskedPrompts
+from app.domain.results.contract import Results
 from app.services.job_context import JobContext
+from app.services.results.read import ResultsReader
 from app.services.results.responses import stream_pages
 
-ExportFormat = Literal["preferences", "rewards", "bundle"]
+ExportFormat = Literal["preferences", "rewards", "dataset", "inspect", "every_eval_ever", "bundle"]
 TextUnit = Literal["response", "sentence"]
 
 
@@ -35,6 +37,9 @@ class ExportForm:
 EXPORT_FORMS: Mapping[ExportFormat, ExportForm] = {
     "preferences": ExportForm("application/jsonl", "jsonl", ("unit", "minimum_margin", "judge")),
     "rewards": ExportForm("application/jsonl", "jsonl", ("judge",)),
+    "dataset": ExportForm("application/zip", "zip"),
+    "inspect": ExportForm("application/zip", "zip"),
+    "every_eval_ever": ExportForm("application/zip", "zip"),
     "bundle": ExportForm("application/zip", "zip", ("raw_replies",)),
 }
 
@@ -82,7 +87,12 @@ class ExportOptions:
 
 
 async def export_job(
-    engine: AsyncEngine, job: JobRow, context: JobContext, format_: ExportFormat, options: ExportOptions
+    reader: ResultsReader,
+    job: JobRow,
+    context: JobContext,
+    format_: ExportFormat,
+    options: ExportOptions,
+    engine: AsyncEngine,
 ) -> AsyncIterator[bytes]:
     """A job as another tool reads it, chunk by chunk.
 
@@ -96,7 +106,36 @@ async def export_job(
         from app.services.results.bundle_export import export_bundle  # noqa: PLC0415 - as below
 
         return await export_bundle(engine, job, replies=options.raw_replies is not False)
-    return _training_lines(engine, job, context, format_, options, judges)
+    if format_ in ("preferences", "rewards"):
+        return _training_lines(engine, job, context, format_, options, judges)
+    return _files(engine, job, context, format_, await reader.read_model(job))
+
+
+def _files(
+    engine: AsyncEngine, job: JobRow, context: JobContext, format_: ExportFormat, results: Results
+) -> AsyncIterator[bytes]:
+    # Imported when needed, as in reports: pyarrow is behind it.
+    from app.reports.exports import dataset, every_eval_ever, inspect_log  # noqa: PLC0415
+    from app.reports.exports.exported_job import ExportedJob  # noqa: PLC0415
+    from app.reports.exports.zips import zipped  # noqa: PLC0415
+
+    exported = ExportedJob(
+        id=job.id,
+        name=job.name,
+        simulated=job.simulated,
+        at=job.finished_at or job.created_at,
+        spec=context.spec,
+        results=results,
+        release=results.manifest["versions"]["persona-assay"],
+        prompts=AskedPrompts(context.spec, context.cells),
+        pages=lambda model: stream_pages(engine, job, context, figures=True, model=model),
+    )
+    entries = {
+        "dataset": dataset.dataset_entries,
+        "inspect": inspect_log.inspect_entries,
+        "every_eval_ever": every_eval_ever.eval_entries,
+    }
+    return zipped(entries[format_](exported))
 
 
 async def _training_lines(

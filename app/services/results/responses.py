@@ -318,9 +318,15 @@ def _add_figures(context: JobContext, page: Sequence[JudgedResponse]) -> None:
 
 
 async def stream_pages(
-    engine: AsyncEngine, job: JobRow, context: JobContext, arm: Arm = "persona", *, figures: bool = False
+    engine: AsyncEngine,
+    job: JobRow,
+    context: JobContext,
+    arm: Arm = "persona",
+    *,
+    figures: bool = False,
+    model: str | None = None,
 ) -> AsyncGenerator[Sequence[JudgedResponse]]:
-    """Every response of an arm, in order, with flat memory: a page is read while the one before is looked at, and no further.
+    """Every response of an arm, or of one of its models, in order, with flat memory: a page is read while the one before is looked at, and no further.
 
     Their ``figures`` are there if asked for.
 
@@ -335,7 +341,7 @@ async def stream_pages(
             engine,
             job,
             context,
-            ResponseFilter(arm=arm),
+            ResponseFilter(arm=arm, model=model),
             after=after,
             limit=limit,
             most_verdicts=EXPORT_VERDICTS,
