@@ -106,7 +106,9 @@ class TestTable17:
         (judge,) = results["judges"]
         assert judge["imported"] == GPT_4O["provenance"]
         assert results["manifest"]["judges"][0]["imported"] == GPT_4O["provenance"]
-        assert any("imported" in each and OLD in each for each in results["manifest"]["deviations"])
+        deviations = results["manifest"]["deviations"]
+        assert any("imported" in each and OLD in each for each in deviations)
+        assert not any("read strictly" in each for each in deviations), "no judge was asked"
 
     def test_texts_are_not_given(self, stack: Service, job: Json) -> None:
         for each in stack.walk(f"/v1/jobs/{job['id']}/responses"):
@@ -275,6 +277,10 @@ class TestGrades:
         (cell,) = results["cells"]
         assert cell["scores"]["5"] == 1
         assert [each["kind"] for each in results["preparation"] if each["asks"]] == []
+        deviations = " ".join(results["manifest"]["deviations"])
+        assert "by which rubrics and exemplars imported grades were given is not known" in deviations
+        for untrue in ("graded in a call", "read strictly", "ours are used", "own prompt", " ran with "):
+            assert untrue not in deviations
         found = {each["question"]: each for each in stack.walk(f"/v1/jobs/{job['id']}/responses")}
         (grade,) = found["A fire?"]["grades"]
         assert (grade["judge"], grade["status"], grade["score"]) == (OLD, "scored", 1)

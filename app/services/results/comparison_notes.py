@@ -27,6 +27,7 @@ class Judged:
         released: The tasks among these whose rubric is the released one.
         exemplars: Hash of the exemplars; ``None`` where it is not known.
         source: Which paper published it, if one did.
+        imported: The judges whose verdicts were imported, each with where they are from.
     """
 
     judges: Sequence[str] | None
@@ -35,20 +36,28 @@ class Judged:
     released: frozenset[str] = frozenset()
     exemplars: str | None = None
     source: str | None = None
+    imported: Sequence[str] = ()
 
 
 def judged(spec: JobSpec, manifest: Mapping[str, Any], at: datetime | None) -> Judged:
     """By what a job's responses were judged."""
     judges = sorted(judge.label for judge in spec.judges)
+    imported = [
+        f"{judge.label} ({', '.join(filter(None, (judge.imported.source, judge.imported.date)))})"
+        for judge in spec.judges
+        if judge.imported is not None
+    ]
+    if not spec.asked_judges:  # neither when nor by which rubrics they judged is the job's
+        return Judged(judges, None, {}, imported=imported)
     if spec.gym is None:
-        return Judged(judges, at, {})
+        return Judged(judges, at, {}, imported=imported)
     prompts, tasks = spec.gym.prompts, [each.task for each in spec.gym.tasks]
     outlines = {task.title: rubric_outline(prompts, task) for task in tasks}
     hashes = {title: sha256(outline.encode()).hexdigest() for title, outline in outlines.items()}
     known = released_texts().rubrics
     released = frozenset(task.title for task in tasks if hashes[task.title] == known.get(task.id))
     exemplars = manifest.get("personagym", {}).get("exemplars", {}).get("sha256")
-    return Judged(judges, at, hashes, released, exemplars)
+    return Judged(judges, at, hashes, released, exemplars, imported=imported)
 
 
 def published(*, scores_only: bool) -> Judged:
@@ -59,11 +68,15 @@ def published(*, scores_only: bool) -> Judged:
 
 
 def notes_on_judging(sides: Mapping[str, Judged]) -> Iterator[str]:
-    """Where rubrics, exemplars or dates of these differ.
+    """Whose verdicts were imported, and where rubrics, exemplars or dates of these differ.
 
     Args:
         sides: By the names that they have in the answer.
     """
+    for name, side in sides.items():
+        if side.imported:
+            told = "; ".join(side.imported)
+            yield f"{name} has imported verdicts, of {told}. Their dates and rubrics are not compared."
     titles = dict.fromkeys(title for side in sides.values() for title in side.rubrics)
     differing = [
         title

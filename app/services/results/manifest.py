@@ -298,8 +298,11 @@ def _own_prompts(
 
 
 def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
+    strictly = (
+        "Judges' replies are read strictly; the paper's released code takes the first digit that it finds."
+    )
     found = [
-        "Judges' replies are read strictly; the paper's released code takes the first digit that it finds.",
+        *([strictly] if spec.asked_judges else []),
         _splitting(spec),
         "Refusals are recognised by anchored phrases and by the provider's own signal, not by key words anywhere.",
     ]

@@ -18,26 +18,30 @@ from app.services.providers.model_parameters import sent_of
 PAPER_VERSION = "v1"
 """Of the instruments' data: what the papers print; what later versions add or change is this project's."""
 PAPER_TASKS, PAPER_EVALUATORS = 5, 2
+ALONE = "each response is graded in a call of its own, and its final score is read strictly."
 
 
 def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
     """Sentences for people, each about this job."""
+    judged = bool(spec.asked_judges)
     notes = [
-        "each response is graded in a call of its own, and its final score is read strictly.",
+        *([ALONE] if judged else []),
         *_environments(spec, gym),
-        *_rubrics(gym),
+        *(_rubrics(gym) if judged else []),
         *_criteria(spec, gym),
         *_instruction(gym),
         *_tasks(gym),
         *_questions(spec, gym),
-        *_exemplars(gym),
+        *(_exemplars(gym) if judged else []),
     ]
+    if len(spec.asked_judges) < len(spec.judges):
+        notes.append("by which rubrics and exemplars imported grades were given is not known.")
     if len(spec.judges) != PAPER_EVALUATORS:
         notes.append(f"{len(spec.judges)} judges; the paper has {PAPER_EVALUATORS}.")
-    reasoners = [gym.reasoner] if _asks_the_reasoner(spec, gym) else []
+    reasoners = [gym.reasoner] if spec.prepared and _asks_the_reasoner(spec, gym) else []
     agents = [] if spec.provided else [with_sampling(model) for model in spec.models]
     notes += [note for model in (*reasoners, *agents) for note in _sampling(model)]
-    if any(task.atomic for task in gym.tasks):
+    if judged and any(task.atomic for task in gym.tasks):
         notes.append("responses are judged by sentence too, with this project's own prompt.")
     return [f"PersonaGym: {note}" for note in notes]
 

@@ -6,6 +6,7 @@ from app.domain.jobs.catalog import KeptSets
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.resolve_rubrics import read_rubrics
 from app.domain.jobs.rubrics import RubricSetIn
+from app.domain.providers.model import Provenance
 from app.services.results.comparison_notes import Judged, judged, notes_on_judging, published
 from tests.job_requests import a_model, a_persona
 from tests.rubrics import OFFICIAL
@@ -44,6 +45,17 @@ def test_other_rubrics_are_named_by_task_and_other_exemplars_where_both_are_know
     exemplars = "The exemplars differ, which may explain a difference in PersonaGym's scores."
     assert notes(a=graded(), b=graded(exemplars="f")) == [exemplars]
     assert notes(a=graded(), b=graded(exemplars=None)) == []
+
+
+def test_imported_verdicts_are_told_and_their_import_is_not_their_date() -> None:
+    old = replace(
+        resolve(draft(), CATALOG).spec.judges[0], imported=Provenance("scores.txt", "2024-06", None)
+    )
+    spec = resolve(draft(), CATALOG).spec
+    brought = judged(replace(spec, judges=(old,)), {}, DAY - timedelta(days=30))
+    assert notes(a=brought, b=graded()) == [
+        f"a has imported verdicts, of {old.label} (scores.txt, 2024-06). Their dates and rubrics are not compared."
+    ]
 
 
 def test_other_dates_are_told() -> None:
