@@ -3865,7 +3865,7 @@ class ScheduleRun(TypedDict):
     value: float | None
     """The watched value. Kept when the job is deleted."""
     limits: list[float] | None
-    """If three runs in a row lie beyond the same limit, there is an alarm. `null` for the first runs."""
+    """If three runs in a row lie beyond the same limit, there is an alarm; two do if far beyond. `null` for the first runs."""
     anchor_value: float | None
     anchor_limits: list[float] | None
     alarms: list[Alarm]

@@ -12,6 +12,7 @@ import httpx2
 import psycopg
 import pytest
 
+from app.domain.jobs.bundle import MOST_DOCUMENT_BYTES
 from tests.api.service import Json, Service, pointers
 from tests.api.test_personagym import gym_body
 from tests.databases import libpq_url
@@ -215,6 +216,8 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "a number that is too large": ("calls", rows(_set(attempt=10**9)), "/tables/calls.jsonl"),
     "a moment that is none": ("calls", rows(_set(started_at="tomorrow-ish")), "/tables/calls.jsonl"),
     "a zero byte": ("responses", rows(_set(thoughts="a\x00b")), "/tables/responses.jsonl"),
+    "a list for a number": ("shards", rows(_set(run_stop=[1])), "/tables/shards.jsonl"),
+    "an object for a number": ("cells", rows(_set(planned_responses={"a": 1})), "/tables/cells.jsonl"),
     "a call of no shard": ("calls", rows(_set(shard=9_999)), "/tables/calls.jsonl"),
     "an unknown stage": ("calls", rows(_set(stage="encore")), "/tables/calls.jsonl/1"),
     "a call less": ("calls", rows(lambda found: found.pop()), "/results.json/manifest/"),
@@ -351,6 +354,14 @@ class TestRefused:
         answer = imported(elsewhere, packed(files))
         assert answer.status_code == 422
         assert "times those of the bundle" in answer.json()["errors"][0]["message"]
+
+    def test_a_document_that_memory_should_not_hold_is_refused_unread(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None
+    ) -> None:
+        files = files_of(bundle) | {"job.json": b" " * (MOST_DOCUMENT_BYTES + 1)}
+        answer = imported(elsewhere, packed(files))
+        assert (answer.status_code, pointers(answer)) == (422, ["/job.json"])
+        assert "at most" in answer.json()["errors"][0]["message"]
 
     @pytest.mark.parametrize("cut", [0.0, 0.00001, 0.01, 0.5, 0.999])
     def test_a_part_of_one_is_none(

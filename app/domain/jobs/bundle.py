@@ -28,6 +28,8 @@ MOST_BYTES = 2**30
 MOST_UNPACKED = 100
 """How many times as long its files may be together; verdicts shrink to a thirtieth."""
 MOST_LINE_BYTES = 64 * 2**20
+MOST_DOCUMENT_BYTES = 128 * 2**20
+"""Of a file that is read as a whole."""
 
 
 class _Strict(BaseModel):

@@ -157,7 +157,8 @@ class ScheduleRun(Answer):
     anchor_job: str | None
     value: float | None = Field(description="The watched value. Kept when the job is deleted.")
     limits: tuple[float, float] | None = Field(
-        description="If three runs in a row lie beyond the same limit, there is an alarm. `null` for the first runs."
+        description="If three runs in a row lie beyond the same limit, there is an alarm; two do if far beyond."
+        " `null` for the first runs."
     )
     anchor_value: float | None
     anchor_limits: tuple[float, float] | None

@@ -15,6 +15,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.bundle import (
     HEADER,
     JOB,
+    MOST_DOCUMENT_BYTES,
     MOST_LINE_BYTES,
     MOST_UNPACKED,
     RESULTS,
@@ -42,12 +43,14 @@ class BundleReader:
 
     Attributes:
         header: What it says it is.
+        bytes_of_lines: How much has been read line by line.
 
     Raises:
         InvalidJobError: If it is none, or one of a later version; here and by all methods, if something in it is wrong.
     """
 
     def __init__(self, path: Path) -> None:
+        self.bytes_of_lines = 0
         try:
             self._zip = ZipFile(path)
         except _BROKEN as error:
@@ -86,6 +89,9 @@ class BundleReader:
         for info in infos:
             if info.flag_bits & _ENCRYPTED or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
                 raise wrong(info.filename, "must be stored or deflated, without a password")
+            if not info.filename.endswith(".jsonl") and info.file_size > MOST_DOCUMENT_BYTES:
+                why = f"has {info.file_size:,} bytes; at most {MOST_DOCUMENT_BYTES:,}"
+                raise wrong(info.filename, why)
         unpacked = sum(info.file_size for info in infos)
         if unpacked > MOST_UNPACKED * packed:
             why = f"its files have {unpacked:,} bytes, more than {MOST_UNPACKED} times those of the bundle itself"
@@ -132,21 +138,21 @@ class BundleReader:
         """The objects of a file of JSON Lines, with the numbers of their lines."""
         try:
             with self._zip.open(path) as file:
-                yield from _lines(path, file)
+                yield from self._lines(path, file)
         except _BROKEN as error:
             raise wrong(path, f"broken: {error}") from error
 
-
-def _lines(path: str, file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
-    number = 0
-    while line := file.readline(MOST_LINE_BYTES + 1):
-        number += 1
-        if len(line) > MOST_LINE_BYTES:
-            raise wrong(path, f"a line has at most {MOST_LINE_BYTES:,} bytes", number)
-        found = _parsed(path, line, number)
-        if not isinstance(found, dict):
-            raise wrong(path, "must be an object", number)
-        yield number, found
+    def _lines(self, path: str, file: IO[bytes]) -> Iterator[tuple[int, dict[str, Any]]]:
+        number = 0
+        while line := file.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            self.bytes_of_lines += len(line)
+            if len(line) > MOST_LINE_BYTES:
+                raise wrong(path, f"a line has at most {MOST_LINE_BYTES:,} bytes", number)
+            found = _parsed(path, line, number)
+            if not isinstance(found, dict):
+                raise wrong(path, "must be an object", number)
+            yield number, found
 
 
 def _parsed(path: str, text: str | bytes, line: int | None = None) -> Any:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import structlog
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.jobs import bundles, jobs, listing
@@ -45,6 +45,7 @@ from app.services.results.manifest import RELEASE
 log = structlog.get_logger(__name__)
 
 ROWS_AT_ONCE = 1_000
+BYTES_AT_ONCE = 8 * 2**20
 MOST_CELLS = 1_000_000
 _ROUNDING = 1e-9
 """Sums of money: a database adds them up in any order."""
@@ -69,7 +70,7 @@ async def import_bundle(engine: AsyncEngine, tenant: str, path: Path, max_planne
         try:
             async with engine.begin() as connection:
                 return await bundle.write(connection, tenant)
-        except (DataError, IntegrityError) as error:
+        except (DataError, IntegrityError, ProgrammingError) as error:  # the last: a list for a number
             raise wrong(bundle.at, f"the database does not take it: {_words(error)}") from error
 
 
@@ -163,7 +164,7 @@ class _Bundle:
             self.at = f"{TABLES}{table}.jsonl"
             rows = self._checked(table, self._reader.lines(self.at), checks)
             counts[table] = 0
-            while some := await asyncio.to_thread(list, islice(rows, ROWS_AT_ONCE)):
+            while some := await asyncio.to_thread(self._some, rows):
                 try:
                     await writer.write(table, some)
                 except LookupError as error:
@@ -175,6 +176,15 @@ class _Bundle:
                 except WrongRowError as error:
                     raise wrong(self.at, str(error)) from error
         return counts
+
+    def _some(self, rows: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The next rows: fewer where they are long, so that memory holds few long ones."""
+        some, most = [], self._reader.bytes_of_lines + BYTES_AT_ONCE
+        for row in islice(rows, ROWS_AT_ONCE):
+            some.append(row)
+            if self._reader.bytes_of_lines >= most:
+                break
+        return some
 
     def _checked(
         self, table: str, lines: Iterator[tuple[int, dict[str, Any]]], checks: RowChecks
