@@ -35,7 +35,7 @@ class RowChecks:
         self._units: dict[tuple[int, int, int], int] = {}
         self._checks: Mapping[str, Callable[[Row], None]] = {
             "cells": self._cell,
-            "shards": self._cell_number,
+            "shards": self._shard,
             "preparations": self._preparation,
             "responses": self._response,
             "verdicts": self._verdict,
@@ -74,9 +74,13 @@ class RowChecks:
                 raise WrongRowError(f"{name}: must be {value!r}, as in the specification")
         self._seen += 1
 
-    def _cell_number(self, row: Row) -> None:
+    def _shard(self, row: Row) -> None:
+        most = _MOST + 1
         if row.get("cell") is not None:
-            _number(row, "cell", len(self._cells))
+            cell = self._cells[_number(row, "cell", len(self._cells))]
+            most = most if self._spec.provided else cell.runs
+        stop = _number(row, "run_stop", most + 1)
+        _number(row, "run_start", stop + 1)
 
     def _preparation(self, row: Row) -> None:
         _number(row, "persona", max(1, len(self._spec.personas)))

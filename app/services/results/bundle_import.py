@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import structlog
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
-from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.jobs import bundles, jobs, listing
@@ -51,6 +51,10 @@ _ROUNDING = 1e-9
 """Sums of money: a database adds them up in any order."""
 
 
+_OF_VALUES = (DataError, IntegrityError, ProgrammingError)
+"""What a database says of values that its columns do not take; the last of a list for a number."""
+
+
 class Imported(NamedTuple):
     """A job that was imported, and how many rows of a kind it has."""
 
@@ -70,11 +74,13 @@ async def import_bundle(engine: AsyncEngine, tenant: str, path: Path, max_planne
         try:
             async with engine.begin() as connection:
                 return await bundle.write(connection, tenant)
-        except (DataError, IntegrityError, ProgrammingError) as error:  # the last: a list for a number
+        except StatementError as error:
+            if isinstance(error, DBAPIError) and not isinstance(error, _OF_VALUES):
+                raise
             raise wrong(bundle.at, f"the database does not take it: {_words(error)}") from error
 
 
-def _words(error: DBAPIError) -> str:
+def _words(error: StatementError) -> str:
     return str(error.orig).partition("\n")[0]
 
 
