@@ -45,6 +45,7 @@ from app.api.results import baselines as named_baselines
 from app.api.results import figures
 from app.api.results import routes as comparisons
 from app.api.sets import exemplars, persona_sets, question_sets, rubric_sets
+from app.api.uploads import routes as uploads
 from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from app.bootstrap import (
@@ -85,6 +86,7 @@ from app.services.providers.connections import ConnectionDependencies
 from app.services.results.figures import FigureDesk
 from app.services.results.noise import NoiseReader
 from app.services.results.read import ResultsReader
+from app.services.uploads.uploads import UploadDependencies
 from app.services.webhooks.webhooks import WebhookDependencies
 from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
 from app.telemetry import tracing
@@ -120,6 +122,7 @@ RESOURCES = (
     persona_sets.router,
     rubric_sets.router,
     exemplars.router,
+    uploads.router,
     annotations.router,
     flags.router,
     schedules.router,
@@ -322,6 +325,13 @@ def _services(settings: Settings) -> Services:
         metrics=MetricsReader(every_tenant, board, queue, board.process),
         is_local=is_loopback(settings.host),
         public_url=settings.public_url,
+        uploads=UploadDependencies(
+            engine,
+            submission.catalog.rules,
+            settings.max_upload_bytes,
+            settings.tenant_upload_bytes,
+            settings.upload_days,
+        ),
         webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),
         keyring=ApiKeyAuthenticator(every_tenant, pepper),

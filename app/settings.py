@@ -111,6 +111,12 @@ class Settings(BaseSettings):
     """Longest request body; a longer one is a 413. An API process holds sixteen of them at most."""
     upload_seconds: Annotated[float, Field(gt=0)] = 60.0
     """How soon a request's body has to be there; a slower one is a 408."""
+    max_upload_bytes: Annotated[int, Field(ge=1024)] = 2 * 1024**3
+    """Largest file that can be uploaded in parts."""
+    tenant_upload_bytes: Annotated[int, Field(ge=1024)] = 8 * 1024**3
+    """Bytes of all uploads that a tenant has at a time; one more is a 429."""
+    upload_days: Annotated[int, Field(ge=1, le=3650)] = 7
+    """So many days after its last part an upload is deleted. Jobs that used it keep their texts."""
     max_streams: Annotated[int, Field(ge=1)] = 100
     """Exports and event streams that one tenant may have open at an API process; one more is a 429."""
     max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000

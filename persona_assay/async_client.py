@@ -132,6 +132,13 @@ class AsyncAssayClient:
     compare_models = _method(operations.compare_models)
     bridge = _method(operations.bridge)
 
+    create_upload = _method(operations.create_upload)
+    add_upload_part = _method(operations.add_upload_part)
+    get_upload = _method(operations.get_upload)
+    uploads = _method(operations.uploads)
+    iter_uploads = _listing(operations.uploads)
+    delete_upload = _method(operations.delete_upload)
+
     keep_personas = _method(operations.keep_personas)
     keep_persona_file = _method(operations.keep_persona_file)
     generate_personas = _method(operations.generate_personas)

@@ -3,6 +3,7 @@
 The clients' methods of these names make the calls.
 """
 
+from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
@@ -60,6 +61,8 @@ from persona_assay.types import (
     ShareLinkList,
     SideIn,
     TaskList,
+    Upload,
+    UploadList,
 )
 
 ReportFormat: TypeAlias = Literal["json", "html", "csv", "jsonl", "parquet", "junit"]
@@ -82,6 +85,7 @@ Questions: TypeAlias = Mapping[str, Mapping[str, Sequence[str]]]
 BASELINE = "/v1/baselines/{name}"
 SHARE_LINKS = "/v1/jobs/{job_id}/share-links"
 JOB = "/v1/jobs/{job_id}"
+UPLOAD = "/v1/uploads/{upload_id}"
 LINES = {"jsonl": "application/jsonl", "csv": "text/csv"}
 
 # -- jobs ---------------------------------------------------------------------------------------------------------
@@ -525,6 +529,59 @@ def bridge(old: JudgeIn, new: JudgeIn, *, within: float = 0.05) -> Call[Bridge]:
 
 
 # -- sets ---------------------------------------------------------------------------------------------------------
+
+
+def create_upload(size: int, *, name: str | None = None) -> Call[Upload]:
+    """Begins an upload of existing responses; `upload` sends a whole file.
+
+    Args:
+        size: The file's bytes.
+        name: Its name.
+    """
+    named = {"Upload-Metadata": f"filename {b64encode(name.encode()).decode()}"} if name else {}
+    return Call(
+        "POST",
+        "/v1/uploads",
+        read_json,
+        headers={"Upload-Length": str(size), **named},
+        is_repeatable=False,
+    )
+
+
+def add_upload_part(upload_id: str, offset: int, part: bytes, *, checksum: str | None = None) -> Call[None]:
+    """Adds bytes to an upload.
+
+    Args:
+        upload_id: The upload.
+        offset: Where the part begins; anywhere but at the upload's ``received`` it is refused.
+        part: The bytes.
+        checksum: An algorithm and a digest in base64, such as ``sha1 q80…``.
+    """
+    headers = {"Upload-Offset": str(offset), "Content-Type": "application/offset+octet-stream"}
+    checked = {"Upload-Checksum": checksum} if checksum else {}
+    return Call(
+        "PATCH",
+        UPLOAD,
+        read_nothing,
+        {"upload_id": upload_id},
+        content=part,
+        headers=headers | checked,
+    )
+
+
+def get_upload(upload_id: str) -> Call[Upload]:
+    """How much of an upload has arrived, its records so far, and the first errors."""
+    return Call("GET", UPLOAD, read_json, {"upload_id": upload_id})
+
+
+def uploads(*, limit: int = 20, after: str | None = None) -> Call[UploadList]:
+    """Uploads, newest first."""
+    return Call("GET", "/v1/uploads", read_json, query=given(limit=limit, after=after))
+
+
+def delete_upload(upload_id: str) -> Call[None]:
+    """Deletes an upload with its records. Jobs that used it keep their texts."""
+    return Call("DELETE", UPLOAD, read_nothing, {"upload_id": upload_id})
 
 
 def keep_personas(

@@ -2409,6 +2409,12 @@ class JobTextsIn(TypedDict):
     sample: NotRequired[SampleIn | None]
 
 
+class UploadTextsIn(TypedDict):
+    """The texts of an upload that is ready."""
+
+    upload: str
+
+
 class JudgingCheckIn(TypedDict):
     """The sample that is also judged one sentence per call, drawn with the job's seed. Required."""
 
@@ -2469,8 +2475,8 @@ class JobIn(TypedDict):
     """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured. An imported judge is never called: its verdicts come with `responses`."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
-    responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | None]
-    """Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, or the texts of another job."""
+    responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | UploadTextsIn | None]
+    """Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, the texts of another job, or an upload."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]
@@ -3419,8 +3425,8 @@ class PlanIn(TypedDict):
     """Judges; each scores every sentence, and grades every PersonaGym answer, independently. Default temperature: 0. Default judges: the operator's, or two simulated ones if only the simulator is configured. An imported judge is never called: its verdicts come with `responses`."""
     models: NotRequired[Sequence[str | ModelIn]]
     """Models to evaluate."""
-    responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | None]
-    """Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, or the texts of another job."""
+    responses: NotRequired[Sequence[ResponseIn] | QaIn | JobTextsIn | UploadTextsIn | None]
+    """Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, the texts of another job, or an upload."""
     dimensions: NotRequired[Sequence[DimensionIn]]
     """Dimensions beyond the Big Five."""
     instructions: NotRequired[Literal["all"] | Sequence[str | int]]
@@ -4028,6 +4034,49 @@ class TaskList(TypedDict):
     instrument: dict[str, str]
     versions: dict[str, list[str]]
     """Versions that a job's `versions` can name, by kind, oldest first; the last is the default."""
+
+
+class UploadError(TypedDict):
+    """Something wrong with a record."""
+
+    line: int
+    """The line, from 1; 0: the whole file."""
+    field: str
+    """JSON pointer into the record; empty: the whole record."""
+    message: str
+    """What is wrong with it."""
+
+
+class Upload(TypedDict):
+    """A file of responses that is sent in parts."""
+
+    id: str
+    object: Literal["upload"]
+    name: str | None
+    """The file's name."""
+    status: Literal["receiving", "ready", "invalid"]
+    """`receiving`: parts are missing. `ready`: jobs can use it. `invalid`: records are wrong; none is stored."""
+    size: int
+    """The file's bytes."""
+    received: int
+    """Bytes received so far."""
+    records: int
+    """Records read so far."""
+    error_count: int
+    """Wrong records and fields found so far."""
+    errors: list[UploadError]
+    """The first 20 of them."""
+    created_at: str
+    expires_at: str
+    """When it is deleted, unless further parts arrive."""
+
+
+class UploadList(TypedDict):
+    """A page of uploads, newest first."""
+
+    data: list[Upload]
+    has_more: bool
+    next_cursor: str | None
 
 
 class Webhook(TypedDict):

@@ -31,7 +31,7 @@ def running_api(databases: Databases, template_database: str) -> Iterator[Servic
 def api(running_api: Service) -> Service:
     """An API without jobs and without workers: what is submitted stays queued."""
     if any(running_api.rows().values()):
-        running_api.empty("jobs", "calls", "verdicts", "grades")
+        running_api.empty("jobs", "calls", "verdicts", "grades", "uploads")
     return running_api
 
 

@@ -28,6 +28,7 @@ from app.api.providers import routes as connections
 from app.api.results import baselines
 from app.api.results import routes as comparisons
 from app.api.sets import exemplars, persona_sets, question_sets, rubric_sets
+from app.api.uploads import routes as uploads
 from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from embedded.supervisor import free_port
@@ -47,6 +48,7 @@ ROUTES = [
         persona_sets,
         rubric_sets,
         exemplars,
+        uploads,
         annotations,
         flags,
         schedules,
@@ -75,6 +77,8 @@ TABLES = (
     "job_sets",
     "budgets",
     "reservations",
+    "uploads",
+    "upload_records",
 )
 MOST_STREAMS = 4
 """Exports and event streams at a time, of the API without workers."""

@@ -59,6 +59,9 @@ VALUES: dict[str, Any] = {
     "bundle": b"PK",
     "raw_replies": False,
     "level": "cells",
+    "size": 1,
+    "offset": 0,
+    "part": b"x",
     "overlap_seconds": 1,
 }
 """Arguments that are not simply text."""

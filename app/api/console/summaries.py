@@ -24,7 +24,7 @@ def summary(request: Json) -> str:
         return "generates personas"
     texts = (
         f"texts of {request['responses']['job']}, judged again"
-        if request.get("responses")
+        if "job" in (request.get("responses") or {})
         else "existing texts"
     )
     parts = [_listed(models) or texts, _listed(tasks)]

@@ -41,6 +41,7 @@ from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.connections import ConnectionDependencies
 from app.services.results.figures import FigureDesk
 from app.services.results.read import ResultsReader
+from app.services.uploads.uploads import UploadDependencies
 from app.services.webhooks.webhooks import WebhookDependencies
 from app.telemetry.states import StateLog
 
@@ -82,6 +83,7 @@ class Services:
     metrics: MetricsReader
     is_local: bool
     public_url: str | None
+    uploads: UploadDependencies
     webhooks: WebhookDependencies
     keys: KeyDependencies
     keyring: ApiKeyAuthenticator

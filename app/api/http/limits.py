@@ -2,12 +2,12 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, MutableMapping
+from collections.abc import AsyncGenerator, AsyncIterator, MutableMapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.http.problems import RETRY_SECONDS, BrokenOffError, ProblemError, problem_response
@@ -151,6 +151,38 @@ class Upload:
                 raise self._too_long()
             yield chunk
 
+    async def pieces(self, request: Request, sender: Sender, size: int) -> AsyncGenerator[bytes, None]:
+        """The body in pieces of a size, the last one shorter, also where the sender breaks off; it may be of any length.
+
+        Of what is held for the sender, a piece is part until the next one is asked for.
+
+        Args:
+            request: Whose body it is.
+            sender: Who sends it.
+            size: Of a piece.
+
+        Raises:
+            ProblemError: If nothing comes for long, or it is too much beside other bodies.
+        """
+        piece = bytearray()
+        self._sender = sender
+        try:
+            async for chunk in _in_time(request.stream(), self._limits.seconds):
+                self.received += len(chunk)
+                self._limits.hold(sender, len(chunk))
+                piece += chunk
+                while len(piece) >= size:
+                    yield bytes(piece[:size])
+                    del piece[:size]
+                    self._limits.hold(sender, -size)
+                    self.received -= size
+        except ClientDisconnect:
+            if piece:
+                yield bytes(piece)
+            raise
+        if piece:
+            yield bytes(piece)
+
     def end(self) -> None:
         """Gives back what the body took of the bytes that may be held."""
         if self._sender is not None and self.received:
@@ -164,6 +196,23 @@ class Upload:
     def _too_long(self) -> ProblemError:
         detail = f"the body may have at most {self._most_bytes:,} bytes"
         return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail)
+
+
+async def _in_time(chunks: AsyncIterator[bytes], seconds: float) -> AsyncIterator[bytes]:
+    """Chunks, each of which has to come within so many seconds."""
+    while True:
+        try:
+            async with asyncio.timeout(seconds):
+                chunk = await anext(chunks, None)
+        except TimeoutError as error:
+            detail = f"the next bytes must arrive within {seconds:g} s"
+            headers = {"Connection": "close"}
+            raise ProblemError(
+                HTTPStatus.REQUEST_TIMEOUT, "body_too_slow", detail, headers=headers
+            ) from error
+        if chunk is None:
+            return
+        yield chunk
 
 
 def _refusal(scope: Scope) -> tuple[HTTPStatus, str, str] | None:

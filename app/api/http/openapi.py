@@ -33,6 +33,7 @@ TAGS = (
     {"name": "question sets", "description": "Questions of your own, for PersonaGym's tasks."},
     {"name": "persona sets", "description": "Personas of your own."},
     {"name": "rubric sets", "description": "Rubrics, prompts and tasks of your own."},
+    {"name": "uploads", "description": "Large files of existing responses, sent in parts."},
     {
         "name": "annotations",
         "description": "Human labels, labelling rounds, and values calibrated by them.",

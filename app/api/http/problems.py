@@ -1,10 +1,9 @@
 """Every error as RFC 9457 ``application/problem+json``."""
 
 import logging
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
-from typing import Any, TypeVar, get_args
+from typing import Any, TypeVar
 
 import structlog
 from fastapi import FastAPI, Request, Response
@@ -21,8 +20,8 @@ from app.api.http.pages import problem_page, wants_page
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.revision import SchemaState, lacks_tables, schema_state
-from app.domain.errors import UNKNOWN_FIELD, FieldError, InvalidJobError
-from app.domain.suggestion import did_you_mean
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.validation import field_error
 from app.services.errors import (
     AbandonedError,
     BeyondOwnLimitsError,
@@ -43,6 +42,8 @@ M = TypeVar("M", bound=BaseModel)
 
 RETRY_SECONDS, BUSY_SECONDS = "2", "10"
 MOST_FIELDS = 100
+CHECKSUM_MISMATCH = 460
+"""A status of the tus protocol."""
 
 
 class ProblemField(BaseModel):
@@ -72,14 +73,14 @@ class ProblemError(HTTPException):
 
     def __init__(
         self,
-        status: HTTPStatus,
+        status: HTTPStatus | int,
         code: str,
         detail: str,
         *,
         errors: Sequence[FieldError] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        super().__init__(status_code=status.value, detail=detail, headers=headers)
+        super().__init__(status_code=int(status), detail=detail, headers=headers)
         self.code = code
         self.errors = tuple(errors)
 
@@ -112,7 +113,7 @@ def problem_response(
     """A problem as a response: in the API's form, or as a page of the console."""
     content = {
         "type": f"urn:assay:problem:{code}",
-        "title": HTTPStatus(status).phrase,
+        "title": "Checksum Mismatch" if status == CHECKSUM_MISMATCH else HTTPStatus(status).phrase,
         "status": status,
         "detail": detail,
         "code": code,
@@ -230,82 +231,6 @@ def validated(model: type[M], body: Any) -> M:
         return model.model_validate(body)
     except ValidationError as error:
         raise InvalidJobError(invalid_fields(invalid_body(error, body), model)) from error
-
-
-def field_error(found: Mapping[str, Any], body: Any, model: Any = None) -> FieldError:
-    """One of pydantic's errors; its location names union branches too, which the body knows nothing of.
-
-    Args:
-        found: The error as pydantic lists it, its location beginning with the part of the request, such as ``"body"``.
-        body: The body as it was sent.
-        model: The type that it was validated as, if the known name nearest to an unknown one is to be suggested.
-    """
-    location = list(found["loc"])
-    place = location.pop(0) if location else "body"
-    tokens = [] if place == "body" else [str(place)]
-    value: Any = body if place == "body" else None
-    for n, token in enumerate(location):
-        is_member = (isinstance(value, dict) and token in value) or (
-            isinstance(value, list) and isinstance(token, int) and token < len(value)
-        )
-        is_missing_member = found["type"] == "missing" and n == len(location) - 1
-        if is_member or is_missing_member or place != "body":
-            tokens.append(str(token).replace("~", "~0").replace("/", "~1"))
-        if is_member:
-            value = value[token]
-    pointer = "/" + "/".join(tokens) if tokens else ""
-    return FieldError(pointer, _message(found) + _suggestion(found, model))
-
-
-_PLAIN_MESSAGES: Mapping[str, str] = {
-    "missing": "is required",
-    "extra_forbidden": UNKNOWN_FIELD,
-    "dict_type": "must be an object",
-    "model_type": "must be an object",
-    "model_attributes_type": "must be an object",
-    "list_type": "must be a list",
-    "string_type": "must be text",
-    "int_type": "must be a whole number",
-    "int_parsing": "must be a whole number",
-    "int_from_float": "must be a whole number",
-    "float_type": "must be a number",
-    "float_parsing": "must be a number",
-    "bool_type": "must be true or false",
-    "bool_parsing": "must be true or false",
-}
-"""For pydantic's messages that speak of Python's types, by the error's type."""
-
-
-def _suggestion(found: Mapping[str, Any], model: Any) -> str:
-    """The known field whose name is nearest to an unknown one's; empty if none is near."""
-    if found["type"] != "extra_forbidden" or model is None:
-        return ""
-    *place, name = [token for token in found["loc"][1:] if isinstance(token, str)]
-    models = list(_models_in(model))
-    for token in place:
-        fields = [known.model_fields[token] for known in models if token in known.model_fields]
-        models = [inner for each in fields for inner in _models_in(each.annotation)] or models
-    known = {field for each in models for field in each.model_fields}
-    return did_you_mean(name, known)
-
-
-def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
-    """The models that an annotation consists of, such as both of ``list[A | B]``."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        yield annotation
-    for part in get_args(annotation):
-        yield from _models_in(part)
-
-
-def _message(found: Mapping[str, Any]) -> str:
-    """What is wrong with a field, as a clause whose subject is the field."""
-    plain = _PLAIN_MESSAGES.get(found["type"])
-    if plain is not None:
-        return plain
-    said = str(found["msg"]).removeprefix("Value error, ")
-    # A list that is too long is cut before it is checked, so its length is not known here.
-    said = re.sub(r" after validation, not \w+( \w+)?$", "", said)
-    return re.sub(r"^[A-Z][a-z]+ should ", "must ", said)
 
 
 async def _invalid_job(request: Request, error: Exception) -> Response:

@@ -23,7 +23,6 @@ from app.api.http.dependencies import (
 from app.api.http.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, described_body
 from app.api.http.path_ids import id_check
-from app.api.http.problems import field_error
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.keys.api_key import Scope
@@ -41,6 +40,7 @@ from app.domain.labels.contract import (
 )
 from app.domain.labels.human_agreement import HumanStudy
 from app.domain.labels.rounds import NO_PILOT, Allocation
+from app.domain.validation import field_error
 from app.services.identifiers import id_form
 from app.services.jobs.view import find_job
 from app.services.labels.annotations import (

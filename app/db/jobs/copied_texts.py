@@ -53,6 +53,7 @@ class CopiedText:
         verdicts_due: How many verdicts it calls for.
         key: Cell id, run and item of the other.
         spans: Where its sentences are; ``None`` where the other has them.
+        upload: The upload that has its words, its record's ordinal being the first number of ``key``; ``None`` where a job has.
     """
 
     cell: int
@@ -64,6 +65,7 @@ class CopiedText:
     verdicts_due: int
     key: tuple[int, int, int]
     spans: tuple[str, str] | None = None
+    upload: str | None = None
 
 
 async def read_rows(
@@ -117,9 +119,12 @@ async def copy(
     Raises:
         TextsGoneError: If not all of it is there any more.
     """
+    upload = copied[0].upload if copied else None  # a job's texts are of one source
+    statement, of_upload = (_COPY, {}) if upload is None else (_COPY_RECORDS, {"upload": upload})
     for rows in _some_at_a_time(ids, copied):
         columns = map(list, zip(*rows, strict=True))
-        done = await connection.execute(_COPY, {"tenant": tenant} | dict(zip(_COLUMNS, columns, strict=True)))
+        given = {"tenant": tenant} | of_upload | dict(zip(_COLUMNS, columns, strict=True))
+        done = await connection.execute(statement, given)
         if done.rowcount != len(rows):
             raise TextsGoneError
 
@@ -138,15 +143,20 @@ def _given(columns: dict[str, str]) -> str:
 
 
 _GIVEN_KEYS = _given(_KEYS)
-_COPY = text(
+_INSERT = (
     "INSERT INTO responses (tenant, cell_id, run, item, instruction, status, verdicts_due, text, thoughts, error,"
     " unit_starts, unit_ends)"
     " SELECT :tenant, given.cell_id, given.run, given.item, given.instruction, given.status, given.verdicts_due,"
     "  r.text, r.thoughts, r.error, coalesce(CAST(given.starts AS int[]), r.unit_starts),"
     "  coalesce(CAST(given.ends AS int[]), r.unit_ends)"
     f" FROM unnest({_given(_COLUMNS)}) AS given ({', '.join(_COLUMNS)})"
-    " JOIN responses r ON r.cell_id = of_cell AND r.run = of_run AND r.item = of_item"
-    " WHERE r.tenant = :tenant"
+    " JOIN {source} WHERE r.tenant = :tenant"
+)
+_COPY = text(
+    _INSERT.format(source="responses r ON r.cell_id = of_cell AND r.run = of_run AND r.item = of_item")
+)
+_COPY_RECORDS = text(
+    _INSERT.format(source="upload_records r ON r.upload_id = :upload AND r.ordinal = of_cell")
 )
 """No finish reason and no tokens: these texts were not asked for by the job that has the copies."""
 

@@ -6,6 +6,7 @@ import app.db.keys.tables
 import app.db.labels.tables
 import app.db.providers.tables
 import app.db.sets.tables
+import app.db.uploads.tables
 import app.db.watching.tables
 import app.db.webhooks.tables  # noqa: F401 - declare their tables
 from app.db.tables import Base

@@ -11,7 +11,7 @@ from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.personagym_resolve import GymCatalog, KeptQuestions
 from app.domain.jobs.request import ModelIn
 from app.domain.jobs.rubrics import RubricContent
-from app.domain.jobs.stored_texts import StoredTexts
+from app.domain.jobs.stored_texts import StoredTexts, UploadedTexts
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
 from app.domain.providers.model import Takes
@@ -26,6 +26,7 @@ class KeptSets:
     questions: KeptQuestions = field(default_factory=dict)
     rubrics: Mapping[str, RubricContent] = field(default_factory=dict)
     texts: StoredTexts | str = "there is no such job"
+    uploaded: UploadedTexts | str = "there is no such upload"
     exemplars: frozenset[str] = frozenset()
     """Keys of the exemplars that the named question set has."""
 

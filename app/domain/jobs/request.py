@@ -16,7 +16,7 @@ from pydantic.config import JsonDict
 from app.domain.contract import Body, ChangeBody, Identifier, Line, Prose, Text, check_storable, in_parts
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.qa_request import LONGEST_ANSWER, MOST_ANSWERS, QaIn
-from app.domain.jobs.source_request import JobTextsIn
+from app.domain.jobs.source_request import JobTextsIn, UploadTextsIn
 from app.domain.jobs.verdicts_request import MOST_UNITS, GradesIn, ImportedJudgeIn, VerdictsIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
@@ -247,6 +247,8 @@ class ResponseIn(Body):
 def _kind_of_responses(value: object) -> str:
     if isinstance(value, list):
         return "list"
+    if isinstance(value, UploadTextsIn) or (isinstance(value, dict) and "upload" in value):
+        return "upload"
     of_job = "job" in value if isinstance(value, dict) else isinstance(value, JobTextsIn)
     return "source" if of_job else "files"
 
@@ -259,7 +261,8 @@ Responses = Annotated[
         Tag("list"),
     ]
     | Annotated[QaIn, Tag("files")]
-    | Annotated[JobTextsIn, Tag("source")],
+    | Annotated[JobTextsIn, Tag("source")]
+    | Annotated[UploadTextsIn, Tag("upload")],
     Discriminator(_kind_of_responses),
 ]
 
@@ -558,8 +561,8 @@ class JobIn(Body):
     models: list[ModelRef] = Field(default_factory=list, max_length=50, description="Models to evaluate.")
     responses: Responses | None = Field(
         None,
-        description="Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, or the texts of "
-        "another job.",
+        description="Existing texts to judge, instead of `models`: a list, PersonaGym's `_qa.json` files, the texts of "
+        "another job, or an upload.",
     )
     dimensions: Annotated[list[DimensionIn], in_parts(10, 50)] = Field(
         default_factory=list, max_length=50, description="Dimensions beyond the Big Five."
@@ -668,6 +671,11 @@ class JobIn(Body):
     def source(self) -> JobTextsIn | None:
         """Where existing texts are taken from that the body does not have."""
         return self.responses if isinstance(self.responses, JobTextsIn) else None
+
+    @property
+    def upload(self) -> str | None:
+        """The upload that has the existing texts."""
+        return self.responses.upload if isinstance(self.responses, UploadTextsIn) else None
 
     @property
     def chosen_versions(self) -> dict[str, str]:

@@ -28,6 +28,7 @@ from app.domain.jobs.resolve_order_check import resolve_order_check
 from app.domain.jobs.resolve_rubrics import unknown_rubrics, unused_rubrics, with_rubrics
 from app.domain.jobs.resolve_source import beside
 from app.domain.jobs.resolve_verdicts import VerdictsPlacer, check_imported, imported_judge
+from app.domain.jobs.source_request import UploadTextsIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stored_texts import Chosen, choose, place
 from app.domain.jobs.verdicts_request import ImportedJudgeIn
@@ -551,8 +552,20 @@ class _Resolver:
             self.texts = qa_responses(sent, personas, gym_tasks, self._fail)
         elif isinstance(sent, list):
             self.texts = [(f"/responses/{n}", response) for n, response in enumerate(sent)]
+        elif isinstance(sent, UploadTextsIn):
+            self.texts = self._uploaded_texts()
         texts = [text for _, text in self.texts] if self.chosen is None else self.chosen.texts
         self.asked = AskedQuestions(texts, {task.id for task in gym_tasks})
+
+    def _uploaded_texts(self) -> list[tuple[str, ResponseIn]]:
+        found = self.catalog.kept.uploaded
+        if isinstance(found, str):
+            self._fail("/responses/upload", found)
+            self._raise_if_wrong()
+            return []
+        for pointer, problem in found.problems(self.catalog.instrument):
+            self._fail(pointer, problem)
+        return found.texts
 
     def _place_responses(
         self, spec: JobSpec, cells: tuple[Cell, ...], verdicts: VerdictsPlacer

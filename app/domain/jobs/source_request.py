@@ -42,6 +42,12 @@ class SampleIn(Body):
     seed: int = Field(0, ge=0, le=2**63 - 1)
 
 
+class UploadTextsIn(Body):
+    """The texts of an upload that is ready."""
+
+    upload: Identifier = Field(examples=["upl_01kxyz0abcdefghjkmnpqrstvw"])
+
+
 class JobTextsIn(Body):
     """The texts of another of your jobs, which has ended."""
 

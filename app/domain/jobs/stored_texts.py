@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
 
+from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.persona import Persona
 from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.brought_answers import AskedQuestions
 from app.domain.jobs.plan import AtomicCell, Cell
-from app.domain.jobs.request import TaskIn
+from app.domain.jobs.request import ResponseIn, TaskIn
 from app.domain.jobs.source_request import FilterIn, JobTextsIn, SampleIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.text_source import StoredText, TextSource
@@ -45,6 +46,29 @@ class StoredTexts:
     texts: Sequence[StoredText]
     failed: Sequence[StoredText] = ()
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedTexts:
+    """What an upload has.
+
+    Attributes:
+        rules: Versions of the rules by which its texts were read.
+        texts: The responses, each with a pointer to it; in place of its text stands where that is stored.
+    """
+
+    rules: Mapping[str, str]
+    texts: list[tuple[str, ResponseIn]]
+
+    def problems(self, instrument: InstrumentRef) -> Iterator[tuple[str, str]]:
+        """What a job cannot use it for, by pointer."""
+        if len(self.texts) > MOST_TEXTS:
+            yield f"{POINTER}/upload", f"{len(self.texts):,} texts; at most {MOST_TEXTS:,}"
+        for kind in ("segmenter", "refusals"):
+            wanted = getattr(instrument, kind)
+            if self.rules[kind] != wanted:
+                message = f"the upload was read by {self.rules[kind]}, not by {wanted}; name that version, or upload again"
+                yield f"/versions/{kind}", message
 
 
 @dataclass(frozen=True, slots=True)

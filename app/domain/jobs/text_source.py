@@ -21,6 +21,7 @@ class StoredText:
         key: Where its words are, for whoever copies them.
         spans: Where its sentences are, as Postgres writes the two arrays of offsets; ``None`` for the source's own.
         question: What it answers, in words, of a PersonaGym task.
+        upload: The upload that has its words, by the first number of ``key``; ``None`` where a job has.
     """
 
     model: str
@@ -34,6 +35,7 @@ class StoredText:
     key: tuple[int, int, int]
     spans: tuple[str, str] | None = None
     question: str | None = None
+    upload: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

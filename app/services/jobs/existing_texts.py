@@ -93,6 +93,7 @@ def _copied(placed: ProvidedResponse, stored: StoredText, due: Due) -> CopiedTex
         verdicts_due=due(stored.status, stored.sentences),
         key=stored.key,
         spans=stored.spans,
+        upload=stored.upload,
     )
 
 

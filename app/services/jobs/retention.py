@@ -1,4 +1,4 @@
-"""Deletes expired data: jobs (by request or age), replies too old to be reused, idempotency keys."""
+"""Deletes expired data: jobs (by request or age), replies too old to be reused, idempotency keys, uploads."""
 
 import asyncio
 import contextlib
@@ -13,6 +13,7 @@ from app.db.health import is_away
 from app.db.jobs import budgets, idempotency, jobs, retention
 from app.db.reasons import reason
 from app.db.sets import sets
+from app.db.uploads import uploads
 
 log = structlog.get_logger(__name__)
 
@@ -108,6 +109,12 @@ async def forget_keys(engine: AsyncEngine) -> bool:
     return False
 
 
+async def forget_uploads(engine: AsyncEngine) -> bool:
+    """Removes an expired upload; whether there was one."""
+    async with engine.begin() as connection:
+        return await uploads.remove_expired(connection) is not None
+
+
 async def keep_forgetting(what: str, forget: Callable[[], Awaitable[bool]], seconds: float) -> None:
     """Forgets what is old, until it is cancelled.
 
@@ -130,12 +137,13 @@ async def keep_forgetting(what: str, forget: Callable[[], Awaitable[bool]], seco
 
 @contextlib.asynccontextmanager
 async def removing(engine: AsyncEngine, keep_days: int | None, reply_days: int) -> AsyncIterator[None]:
-    """Within, old replies and idempotency keys are removed, and expired jobs where ``keep_days`` is given."""
+    """Within, old replies, idempotency keys and uploads are removed, and expired jobs where ``keep_days`` is given."""
     tasks = [
         asyncio.create_task(
             keep_forgetting("replies", partial(forget_replies, engine, reply_days), LOOK_SECONDS)
         ),
         asyncio.create_task(keep_forgetting("idempotency keys", partial(forget_keys, engine), KEYS_SECONDS)),
+        asyncio.create_task(keep_forgetting("uploads", partial(forget_uploads, engine), LOOK_SECONDS)),
     ]
     if keep_days is not None:
         tasks.append(asyncio.create_task(keep_removing(engine, keep_days)))

@@ -64,6 +64,7 @@ from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
 from app.services.sets.sets import kept_sets, sets_named
+from app.services.uploads.uploads import uploaded_texts
 from app.telemetry.tracing import traceparent
 
 
@@ -89,6 +90,8 @@ class SubmissionDependencies:
             texts = await stored_texts(self.engine, tenant, wanted, catalog)
             examples = await exemplars_of_source(self.engine, tenant, wanted.source.job)
             kept = replace(kept, texts=texts, exemplars=examples)
+        if wanted is not None and wanted.upload is not None:
+            kept = replace(kept, uploaded=await uploaded_texts(self.engine, tenant, wanted.upload))
         catalog = replace(catalog, kept=kept)
         if wanted is not None and (
             examples := await exemplars_of_answers(self.engine, tenant, wanted, catalog)
@@ -461,7 +464,7 @@ def _shown(request: Mapping[str, Any]) -> dict[str, Any]:
     shown = {
         name: value
         for name, value in request.items()
-        if name != "responses" or (isinstance(value, dict) and "job" in value)
+        if name != "responses" or (isinstance(value, dict) and {"job", "upload"} & value.keys())
     }
     if isinstance(shown.get("questions"), dict):
         del shown["questions"]

@@ -182,7 +182,7 @@ def shown(job: JobRow) -> dict[str, Any]:
 def _link_to_source(job: JobRow) -> dict[str, str]:
     """The job whose texts it judges, if it is on another's; that may be gone."""
     texts = job.request.get("responses")
-    return {"source": f"/v1/jobs/{texts['job']}"} if isinstance(texts, dict) else {}
+    return {"source": f"/v1/jobs/{texts['job']}"} if isinstance(texts, dict) and "job" in texts else {}
 
 
 AT_WORK = frozenset({JobStatus.RUNNING, JobStatus.CANCELLING, JobStatus.PAUSED})

@@ -6,8 +6,8 @@ import pytest
 from pydantic import ValidationError
 
 from app.api.http.pages import field_name
-from app.api.http.problems import field_error
 from app.domain.jobs.request import JobIn
+from app.domain.validation import field_error
 
 BODY = {
     "personas": ["E-low"],

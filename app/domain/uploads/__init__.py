@@ -1,0 +1,1 @@
+"""Files of responses that arrive in parts."""

@@ -1,0 +1,43 @@
+"""What a client is told of its uploads."""
+
+from datetime import datetime
+from typing import Literal
+
+from pydantic import Field
+
+from app.domain.contract import Answer, Page
+
+UploadStatus = Literal["receiving", "ready", "invalid"]
+
+
+class UploadError(Answer):
+    """Something wrong with a record."""
+
+    line: int = Field(description="The line, from 1; 0: the whole file.")
+    field: str = Field(
+        description="JSON pointer into the record; empty: the whole record.", examples=["/run"]
+    )
+    message: str = Field(description="What is wrong with it.", examples=["must be a whole number"])
+
+
+class Upload(Answer):
+    """A file of responses that is sent in parts."""
+
+    id: str = Field(examples=["upl_01kxyz0abcdefghjkmnpqrstvw"])
+    object: Literal["upload"] = "upload"
+    name: str | None = Field(description="The file's name.")
+    status: UploadStatus = Field(
+        description="`receiving`: parts are missing. `ready`: jobs can use it. "
+        "`invalid`: records are wrong; none is stored."
+    )
+    size: int = Field(description="The file's bytes.")
+    received: int = Field(description="Bytes received so far.")
+    records: int = Field(description="Records read so far.")
+    error_count: int = Field(description="Wrong records and fields found so far.")
+    errors: list[UploadError] = Field(description="The first 20 of them.")
+    created_at: datetime
+    expires_at: datetime = Field(description="When it is deleted, unless further parts arrive.")
+
+
+class UploadList(Page[Upload]):
+    """A page of uploads, newest first."""

@@ -1,0 +1,235 @@
+"""Reads the records of an upload as they arrive: JSON Lines, each line a response as a job's `responses` has it."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from pydantic import TypeAdapter, ValidationError
+
+from app.domain.errors import FieldError
+from app.domain.instruments.rules import Rules
+from app.domain.instruments.segmentation import runaway
+from app.domain.jobs.request import ResponseIn
+from app.domain.judging.thoughts import split_thoughts
+from app.domain.providers.model import ONLY_THOUGHTS
+from app.domain.validation import field_error
+
+LINE_BYTES = 4 * 1024 * 1024
+"""Longest line: the longest text takes less, however it is escaped."""
+ERRORS_KEPT = 20
+"""Errors of an upload that are told; further ones are counted."""
+MAX_UNITS = 32_767
+"""Sentences of one text: they are numbered by two-byte integers."""
+
+_RECORD = TypeAdapter(ResponseIn)
+_IN_BODIES = ("units", "verdicts", "grades")
+"""Fields that are taken in a job's body alone."""
+_BOM = b"\xef\xbb\xbf"
+
+
+class RecordError(NamedTuple):
+    """What is wrong with a record.
+
+    Attributes:
+        line: Its line, or of Parquet its row, from 1.
+        field: JSON pointer into it; empty for the whole.
+        message: The reason.
+    """
+
+    line: int
+    field: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A record as it is kept.
+
+    Attributes:
+        line: Its line, or row, from 1.
+        given: Its fields but for the text, as far as they were given.
+        text: The text, without the thoughts before it.
+        thoughts: These.
+        status: Its status as a response.
+        error: Why there is nothing to be judged, if so.
+        units: Where its sentences begin and end.
+    """
+
+    line: int
+    given: dict[str, Any]
+    text: str
+    thoughts: str | None
+    status: str
+    error: str | None
+    units: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where reading stands.
+
+    Attributes:
+        lines: Lines read so far.
+        tail: The beginning of the next one.
+        skipping: Whether the line is too long, so that its rest is passed over.
+    """
+
+    lines: int = 0
+    tail: bytes = b""
+    skipping: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What was read of a piece.
+
+    Attributes:
+        place: Where reading stands after it.
+        records: The records, if no line was wrong.
+        errors: Everything that is wrong; of many errors, only those that are told.
+        wrong: How many errors there are.
+    """
+
+    place: Place
+    records: list[Record] = field(default_factory=list)
+    errors: list[RecordError] = field(default_factory=list)
+    wrong: int = 0
+
+
+def read_lines(place: Place, piece: bytes, rules: Rules, *, last: bool, keep: bool = True) -> Read:
+    """Reads the next piece of a file of JSON Lines. Blank lines do not count as records.
+
+    Args:
+        place: Where reading stands.
+        piece: What follows. Untrusted.
+        rules: What texts are read by.
+        last: Whether the file ends after it.
+        keep: Whether texts are split into sentences; not, where an earlier record was wrong.
+    """
+    reader = _Reader(rules, keep=keep)
+    if place.skipping:
+        _, newline, piece = piece.partition(b"\n")
+        if not newline:
+            return Read(replace(place, lines=place.lines + last, skipping=not last))
+        place = Place(place.lines + 1)
+    *whole, tail = (place.tail + piece).split(b"\n")
+    if last and tail:
+        whole, tail = [*whole, tail], b""
+    for number, line in enumerate(whole, place.lines + 1):
+        reader.take(number, line)
+    lines = place.lines + len(whole)
+    skipping = len(tail) > LINE_BYTES
+    if skipping:
+        reader.take(lines + 1, tail)
+    return Read(
+        Place(lines, b"" if skipping else tail, skipping), reader.records, reader.errors, reader.wrong
+    )
+
+
+def read_rows(first: int, rows: Iterable[dict[str, Any]], rules: Rules, *, keep: bool = True) -> Read:
+    """Reads rows of a table; a field without a value counts as not given.
+
+    Args:
+        first: Number of the first row, from 1.
+        rows: The rows. Untrusted.
+        rules: What texts are read by.
+        keep: As of :func:`read_lines`.
+    """
+    reader = _Reader(rules, keep=keep)
+    last = first - 1
+    for last, row in enumerate(rows, first):
+        reader.check(last, {name: value for name, value in row.items() if value is not None})
+    return Read(Place(last), reader.records, reader.errors, reader.wrong)
+
+
+class _Reader:
+    def __init__(self, rules: Rules, *, keep: bool) -> None:
+        self.records: list[Record] = []
+        self.errors: list[RecordError] = []
+        self.wrong = 0
+        self._rules = rules
+        self._keep = keep
+
+    def take(self, number: int, line: bytes) -> None:
+        """Reads a line."""
+        if number == 1:
+            line = line.removeprefix(_BOM)
+        if len(line) > LINE_BYTES:
+            self._fail(number, "", f"a line may have at most {LINE_BYTES:,} bytes")
+            return
+        if not line.strip():
+            return
+        try:
+            value = json.loads(line.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_constant)
+        except UnicodeDecodeError:
+            self._fail(number, "", "is not UTF-8")
+        except json.JSONDecodeError as error:
+            self._fail(number, "", f"is not JSON: {error.msg} at character {error.pos + 1}")
+        except (ValueError, RecursionError) as error:
+            deep = isinstance(error, RecursionError)
+            self._fail(number, "", "is nested too deeply" if deep else str(error))
+        else:
+            self.check(number, value)
+
+    def check(self, number: int, value: Any) -> None:
+        """Reads a record."""
+        try:
+            response = _RECORD.validate_python(value)
+        except ValidationError as error:
+            for found in error.errors(include_url=False):
+                told = field_error({**found, "loc": ("body", *found["loc"])}, value, ResponseIn)
+                self._fail(number, told.pointer, told.message)
+            return
+        if response.text is None:
+            self._fail(number, "/text", "is required")
+        for name in _IN_BODIES:
+            if name in response.model_fields_set:
+                self._fail(number, f"/{name}", "is taken in a job's body, not in an upload")
+        for name, given in response.model_dump(exclude_unset=True, exclude={"text"}).items():
+            if "\\u0000" in json.dumps(given):
+                self._fail(number, f"/{name}", "must not contain the character U+0000")
+        if self._keep and not self.wrong:
+            record = as_record(number, response, self._rules)
+            if isinstance(record, FieldError):
+                self._fail(number, record.pointer, record.message)
+            else:
+                self.records.append(record)
+
+    def _fail(self, line: int, pointer: str, message: str) -> None:
+        self.wrong += 1
+        self.records.clear()
+        if len(self.errors) < ERRORS_KEPT:
+            self.errors.append(RecordError(line, pointer, message))
+
+
+def as_record(number: int, response: ResponseIn, rules: Rules) -> Record | FieldError:
+    """A response with its sentences; or what is wrong with its text."""
+    thoughts, answer = split_thoughts(response.text or "")
+    message = runaway(answer, MAX_UNITS)
+    units = () if message is not None else rules.segmenter.segment(answer, MAX_UNITS)
+    if len(units) > MAX_UNITS:
+        message = f"more than {MAX_UNITS:,} sentences"
+    if message is not None:
+        return FieldError("/text", message)
+    status, why = "answered", None
+    if rules.refusals.is_refusal(answer):
+        status = "refused"
+    elif thoughts is not None and not answer.strip():
+        status, why = "no_answer", ONLY_THOUGHTS
+    given = response.model_dump(exclude_unset=True, exclude={"text"})
+    spans = tuple((unit.start, unit.end) for unit in units)
+    return Record(number, given, answer, thoughts, status, why, spans)
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {repeated[:100]!r} appears more than once in one object")
+    return found
+
+
+def _no_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")

@@ -1,0 +1,250 @@
+"""Uploads: files of responses that arrive in parts, are read as they do, and are then used by jobs."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from typing import Any
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.uploads import uploads
+from app.db.uploads.tables import UploadRow
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.rules import RuleBook, Rules
+from app.domain.jobs.request import ResponseIn
+from app.domain.jobs.stored_texts import UploadedTexts
+from app.domain.jobs.text_source import StoredText
+from app.domain.uploads.contract import Upload, UploadError
+from app.domain.uploads.records import ERRORS_KEPT, Place, Read, Record, read_lines
+from app.services.errors import NotFoundError
+from app.services.identifiers import id_form, new_id
+from app.services.long_texts import on_a_thread
+
+UPLOAD = "upl"
+MOST_UPLOADS = 100
+"""Of one tenant at a time."""
+
+
+class UploadQuotaError(Exception):
+    """A tenant's uploads hold too much; the message says how much."""
+
+
+class UploadTooLargeError(Exception):
+    """An upload is announced that is larger than one may be."""
+
+
+class OffsetError(Exception):
+    """A part does not begin where the last one ended.
+
+    Attributes:
+        received: Where that is.
+    """
+
+    def __init__(self, received: int) -> None:
+        super().__init__(f"the next part begins at byte {received:,}")
+        self.received = received
+
+
+@dataclass(frozen=True, slots=True)
+class UploadDependencies:
+    """What uploads take.
+
+    Attributes:
+        engine: The database.
+        rules: Versions of the rules that texts are read by.
+        most_bytes: Of one upload.
+        tenant_bytes: Of all uploads of a tenant.
+        days: After so many an upload is deleted to which nothing is added.
+    """
+
+    engine: AsyncEngine
+    rules: RuleBook
+    most_bytes: int
+    tenant_bytes: int
+    days: int
+
+    def expires_at(self) -> datetime:
+        """When an upload expires to which something is added now."""
+        return datetime.now(UTC) + timedelta(days=self.days)
+
+
+async def create_upload(deps: UploadDependencies, tenant: str, size: int, name: str | None) -> Upload:
+    """Creates an upload.
+
+    Raises:
+        InvalidJobError: If it would be empty.
+        UploadTooLargeError: If it would be too large.
+        UploadQuotaError: If the tenant's uploads would hold too much.
+    """
+    if size > deps.most_bytes:
+        raise UploadTooLargeError(f"an upload may have at most {deps.most_bytes:,} bytes")
+    if size < 1:
+        raise InvalidJobError([FieldError("/header/Upload-Length", "must be at least 1")])
+    upload_id = new_id(UPLOAD)
+    async with deps.engine.begin() as connection:
+        held = await uploads.held(connection, tenant)
+        if held.uploads >= MOST_UPLOADS:
+            raise UploadQuotaError(f"there are {held.uploads:,} uploads already; delete one")
+        if held.size + size > deps.tenant_bytes:
+            message = f"uploads of this tenant take {held.size:,} of {deps.tenant_bytes:,} bytes; delete one"
+            raise UploadQuotaError(message)
+        rules = dict(deps.rules.current)
+        await uploads.create(
+            connection,
+            {"id": upload_id, "tenant": tenant, "name": name, "status": "receiving"}
+            | {"size": size, "rules": rules, "expires_at": deps.expires_at()},
+        )
+        return _shown(await _row(connection, tenant, upload_id))
+
+
+async def find_upload(engine: AsyncEngine, tenant: str, upload_id: str) -> Upload:
+    """An upload.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    async with engine.connect() as connection:
+        return _shown(await _row(connection, tenant, upload_id))
+
+
+async def list_uploads(
+    engine: AsyncEngine, tenant: str, *, after: tuple[datetime, str] | None, limit: int
+) -> list[Upload]:
+    """A tenant's uploads, newest first."""
+    async with engine.connect() as connection:
+        return [_shown(row) for row in await uploads.read_page(connection, tenant, after=after, limit=limit)]
+
+
+async def delete_upload(engine: AsyncEngine, tenant: str, upload_id: str) -> None:
+    """Deletes an upload with its records. Jobs that used it keep their texts.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    async with engine.begin() as connection:
+        if not await uploads.remove(connection, tenant, upload_id):
+            raise NotFoundError("there is no such upload")
+
+
+async def add_part(
+    deps: UploadDependencies, tenant: str, upload_id: str, offset: int, piece: bytes
+) -> Upload:
+    """Stores the next bytes of an upload, and reads the records that they complete.
+
+    All of it or nothing: in one transaction, which ends before anybody is told.
+
+    Raises:
+        NotFoundError: If the tenant has no such upload.
+        OffsetError: If they don't begin where the last ones ended.
+        UploadTooLargeError: If they go beyond the upload's end.
+    """
+    async with deps.engine.connect() as connection:
+        row = await _row(connection, tenant, upload_id)
+    end = offset + len(piece)
+    if offset != row.received:
+        raise OffsetError(row.received)
+    if end > row.size:
+        raise UploadTooLargeError(f"the upload ends at byte {row.size:,}")
+    read = await on_a_thread(tenant, partial(_read, deps.rules, row, piece, last=end == row.size))
+    async with deps.engine.begin() as connection:
+        values = _progress(row, read, end) | {"expires_at": deps.expires_at()}
+        if not await uploads.advance(connection, tenant, upload_id, offset, values):
+            raise OffsetError((await _row(connection, tenant, upload_id)).received)
+        if values["status"] == "invalid" and not row.error_count:
+            await uploads.drop_records(connection, tenant, upload_id)
+        columns = [] if values["error_count"] else map(_columns, read.records)
+        await uploads.add_records(connection, tenant, upload_id, row.records, columns)
+        return _shown(await _row(connection, tenant, upload_id))
+
+
+async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> UploadedTexts | str:
+    """The responses of an upload, their texts left where they are; or why a job can't use it."""
+    if re.fullmatch(id_form(UPLOAD), upload_id) is None:
+        return "there is no such upload"
+    async with engine.connect() as connection:
+        row = await uploads.find(connection, tenant, upload_id)
+        if row is None:
+            return "there is no such upload"
+        if row.status != "ready":
+            return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
+        texts = [
+            (f"/responses/upload/lines/{record.line}", _response(upload_id, record))
+            async for record in uploads.read_records(connection, tenant, upload_id)
+        ]
+    return UploadedTexts(row.rules, texts)
+
+
+def _response(upload_id: str, record: Any) -> ResponseIn:
+    """A record as it would stand in a job's body, with the place of its text."""
+    stored = StoredText(
+        *(record.model, record.persona, record.task, record.item, record.run or 0, record.instruction),
+        *(record.status, record.sentences, (record.ordinal, 0, 0)),
+        upload=upload_id,
+    )
+    names = {name: getattr(record, name) for name in _NAMES}
+    return ResponseIn.model_construct(**names | {"text": stored})
+
+
+def _read(rules: RuleBook, row: UploadRow, piece: bytes, *, last: bool) -> Read:
+    place = Place(row.lines, row.tail, row.skipping)
+    return read_lines(place, piece, _rules(rules, row.rules), last=last, keep=not row.error_count)
+
+
+def _rules(book: RuleBook, versions: Mapping[str, str]) -> Rules:
+    """The rules that an upload began with: of another release, the current ones might differ in the middle of it."""
+    return Rules(
+        book.segmenter.load(versions["segmenter"]),
+        book.refusals.load(versions["refusals"]),
+        book.injections.load(versions["injections"]),
+    )
+
+
+def _progress(row: UploadRow, read: Read, end: int) -> dict[str, Any]:
+    """How far an upload is after a piece."""
+    errors = [*row.errors, *(error._asdict() for error in read.errors)][:ERRORS_KEPT]
+    wrong = row.error_count + read.wrong
+    records = 0 if wrong else row.records + len(read.records)
+    status = "receiving" if end < row.size else "ready"
+    if end == row.size and not records and not wrong:
+        wrong, errors = 1, [UploadError(line=0, field="", message="has no records").model_dump()]
+    return {
+        "received": end,
+        "status": "invalid" if wrong else status,
+        "records": records,
+        "errors": errors,
+        "error_count": wrong,
+        **asdict(read.place),
+    }
+
+
+def _columns(record: Record) -> dict[str, Any]:
+    """A record as its row."""
+    given = record.given
+    return {
+        "line": record.line,
+        "model": "provided",
+        **{name: given[name] for name in _NAMES if name in given},
+        "status": record.status,
+        "text": record.text,
+        "thoughts": record.thoughts,
+        "error": record.error,
+        "unit_starts": [start for start, _ in record.units],
+        "unit_ends": [end for _, end in record.units],
+    }
+
+
+_NAMES = ("persona", "task", "model", "item", "run", "instruction", "question")
+
+
+async def _row(connection: Any, tenant: str, upload_id: str) -> UploadRow:
+    row = await uploads.find(connection, tenant, upload_id)
+    if row is None:
+        raise NotFoundError("there is no such upload")
+    return row
+
+
+def _shown(row: UploadRow) -> Upload:
+    names = Upload.model_fields.keys() - {"object"}
+    return Upload.model_validate({name: getattr(row, name) for name in names})
