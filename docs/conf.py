@@ -26,6 +26,7 @@ NAVIGATION = {
     "How to": [
         "how-to/jobs",
         "how-to/importing",
+        "how-to/uploads",
         "how-to/providers",
         "how-to/budgets",
         "how-to/batches",

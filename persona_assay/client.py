@@ -11,7 +11,7 @@ import httpx2
 
 from persona_assay import administration, operations
 from persona_assay.calls import Call, Page
-from persona_assay.draft import Draft
+from persona_assay.draft import Draft, part_of
 from persona_assay.exchange import (
     FOLLOWING_RETRY_SECONDS,
     RETRY_SECONDS,
@@ -23,7 +23,7 @@ from persona_assay.exchange import (
 from persona_assay.methods import described
 from persona_assay.notebook import progress_shown
 from persona_assay.operations import ExportFormat, ReportFormat, ReportLevel
-from persona_assay.types import JobDetail
+from persona_assay.types import JobDetail, Upload
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -324,6 +324,30 @@ class AssayClient:
             job_id, format, unit=unit, minimum_margin=minimum_margin, judge=judge, raw_replies=raw_replies
         )
         return _saved(pieces, path)
+
+    def upload(self, path: str | Path, *, upload_id: str | None = None) -> Upload:
+        """Sends a file of existing responses in parts, for a job's ``{"responses": {"upload": …}}``.
+
+        Args:
+            path: JSON Lines; each line has the fields of a job's response.
+            upload_id: An upload of this file that broke off, to go on with.
+
+        Returns:
+            The upload, with its number of records and the first errors.
+
+        Raises:
+            OSError: The file cannot be read.
+        """
+        file = Path(path)
+        upload = (
+            self.create_upload(file.stat().st_size, name=file.name)
+            if upload_id is None
+            else self.get_upload(upload_id)
+        )
+        while upload["received"] < upload["size"]:
+            self.add_upload_part(upload["id"], upload["received"], part_of(file, upload["received"]))
+            upload = self.get_upload(upload["id"])
+        return upload
 
     def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:
         """Makes a call of `persona_assay.operations`.

@@ -532,7 +532,7 @@ def bridge(old: JudgeIn, new: JudgeIn, *, within: float = 0.05) -> Call[Bridge]:
 
 
 def create_upload(size: int, *, name: str | None = None) -> Call[Upload]:
-    """Begins an upload of existing responses; `upload` sends a whole file.
+    """Begins an upload of existing responses; the client's `upload` sends a whole file.
 
     Args:
         size: The file's bytes.

@@ -8,6 +8,7 @@ import json
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -17,6 +18,7 @@ from tusclient.client import TusClient
 from app.api.uploads.routes import PIECE_BYTES
 from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
+from persona_assay import AssayClient
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import Json, Service
 from tests.conftest import scratch_directory
@@ -81,6 +83,18 @@ class TestProtocol:
         assert second.offset == 1000
         second.upload()
         assert api.get(str(first.url).removeprefix(api.url)).json()["records"] == 40
+
+    def test_our_client_sends_a_file_and_goes_on_with_it(self, api: Service, tmp_path: Path) -> None:
+        text = "x" * 1000
+        file = tmp_path / "texts.jsonl"
+        line = json.dumps({"persona": "E-low", "task": "essay", "text": text})
+        file.write_text(f"{line}\n" * 6000)
+        with AssayClient(api.url) as client:
+            begun = client.create_upload(file.stat().st_size, name=file.name)
+            client.add_upload_part(begun["id"], 0, file.read_bytes()[:777])
+            found = client.upload(file, upload_id=begun["id"])
+            assert (found["status"], found["records"], found["received"]) == ("ready", 6000, found["size"])
+            assert client.upload(file)["records"] == 6000
 
     def test_the_server_says_what_it_speaks(self, api: Service) -> None:
         said = api.http.options("/v1/uploads")
