@@ -7,7 +7,7 @@ import httpx2
 import pytest
 from click.testing import CliRunner
 
-from persona_assay.terminal.deciding import baseline as command
+from app.cli import app
 from tests.api.service import Json, Service, job_body, pointers
 
 
@@ -219,7 +219,7 @@ class TestHoldingTo:
 class TestCommandLine:
     def test_names_lists_renames_and_deletes(self, stack: Service, finished: Json) -> None:
         def run(*words: str) -> str:
-            done = CliRunner().invoke(command, [*words, "--url", stack.url], catch_exceptions=False)
+            done = CliRunner().invoke(app, ["baseline", *words, "--url", stack.url], catch_exceptions=False)
             assert done.exit_code == 0, done.output
             return done.output.strip()
 
