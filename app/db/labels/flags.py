@@ -4,12 +4,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, select, tuple_
+from sqlalchemy import Row, delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.labels.tables import FlagRow
 
+_COLUMNS = FlagRow.__table__.columns
 _SUBJECT = ("job_id", "cell", "run", "item", "unit", "annotator")
 _CHANGED = ("dimension", "score", "not_applicable", "note")
 
@@ -21,9 +22,9 @@ async def keep(connection: AsyncConnection, values: dict[str, Any]) -> FlagRow:
     rows = await connection.execute(
         new.on_conflict_do_update(
             index_elements=_SUBJECT, set_=changed | {"updated_at": func.clock_timestamp()}
-        ).returning(*FlagRow.__table__.columns)
+        ).returning(*_COLUMNS)
     )
-    return FlagRow(**rows.one()._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+    return _flag(rows.one())
 
 
 async def count(connection: AsyncConnection, tenant: str, job_id: str) -> int:
@@ -44,14 +45,14 @@ async def read_page(
 ) -> list[FlagRow]:
     """A tenant's flags, or those of a job, newest first; ``after`` is what the last one of the page before was created at, and its id."""
     made = tuple_(FlagRow.created_at, FlagRow.id)
-    query = select(*FlagRow.__table__.columns).where(FlagRow.tenant == tenant)
+    query = select(*_COLUMNS).where(FlagRow.tenant == tenant)
     if after is not None:
         query = query.where(made < after)
     if job_id is not None:
         query = query.where(FlagRow.job_id == job_id)
     newest = query.order_by(FlagRow.created_at.desc(), FlagRow.id.desc()).limit(limit)
     rows = await connection.execute(newest)
-    return [FlagRow(**row._mapping) for row in rows]  # noqa: SLF001
+    return [_flag(row) for row in rows]
 
 
 async def at(
@@ -60,19 +61,21 @@ async def at(
     """The flags on these responses, by cell, run and item, and on their sentences, in the texts' order."""
     place = tuple_(FlagRow.cell, FlagRow.run, FlagRow.item)
     rows = await connection.execute(
-        select(*FlagRow.__table__.columns)
+        select(*_COLUMNS)
         .where(FlagRow.tenant == tenant, FlagRow.job_id == job_id, place.in_(responses))
         .order_by(FlagRow.cell, FlagRow.run, FlagRow.item, FlagRow.unit.nulls_first(), FlagRow.id)
     )
-    return [FlagRow(**row._mapping) for row in rows]  # noqa: SLF001
+    return [_flag(row) for row in rows]
 
 
 async def remove(connection: AsyncConnection, tenant: str, id_: str) -> FlagRow | None:
     """Removes a flag; ``None`` if the tenant has none of that id."""
     rows = await connection.execute(
-        delete(FlagRow)
-        .where(FlagRow.tenant == tenant, FlagRow.id == id_)
-        .returning(*FlagRow.__table__.columns)
+        delete(FlagRow).where(FlagRow.tenant == tenant, FlagRow.id == id_).returning(*_COLUMNS)
     )
     row = rows.first()
-    return None if row is None else FlagRow(**row._mapping)  # noqa: SLF001
+    return None if row is None else _flag(row)
+
+
+def _flag(row: Row[Any]) -> FlagRow:
+    return FlagRow(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
