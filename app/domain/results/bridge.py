@@ -327,7 +327,7 @@ def _anchors_needed(found: Calibrated, texts: int, margin: float, bounds: tuple[
     if found.unanimous:
         return found.labels + 1 + bisect_left(more, True, key=decides)
     distance = abs(margin - abs(found.value - found.judged))
-    return min(max(found.labels_for(distance)[0], found.labels + 1), texts) if distance else texts
+    return min(max(found.labels_for(distance, bounds)[0], found.labels + 1), texts) if distance else texts
 
 
 def _rows(

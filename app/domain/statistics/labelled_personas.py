@@ -15,7 +15,7 @@ import numpy as np
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray, IntArray
 from app.domain.statistics.prediction_powered import Calibrated, Stratum, steadied
-from app.domain.statistics.resampling import FEWEST_CLUSTERS
+from app.domain.statistics.resampling import FEWEST_CLUSTERS, clusters_that_agree
 
 _NOTHING = 10**-12
 _NORMAL = 1.959963984540054
@@ -74,9 +74,13 @@ class CalibratedScore(Calibrated):
             )
         return super().interval(bounds)
 
-    def labels_for(self, half_width: float) -> tuple[int, int]:
+    def labels_for(self, half_width: float, bounds: tuple[float, float]) -> tuple[int, int]:
         """How many labels an interval of ± ``half_width`` needs: of more personas, then more of each; twice the same number."""
         most = int(sum(each.size for each in self.strata[1:]))
+        if self._spread_is_unknown:
+            personas = min(clusters_that_agree(half_width, bounds), math.ceil(self.strata[0].size))
+            needed = min(math.ceil(personas * self.labels / self.clusters), most)
+            return needed, needed
         wanted = (half_width / _NORMAL) ** 2
         needed = bisect_left(
             range(self.labels // self.clusters, most),

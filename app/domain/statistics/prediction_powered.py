@@ -15,7 +15,7 @@ import numpy as np
 
 from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray, IntArray
-from app.domain.statistics.resampling import student, unanimous
+from app.domain.statistics.resampling import clusters_that_agree, student, unanimous
 
 FEWEST_LABELS = 20
 """With fewer, a stratum's spread is mostly guessed."""
@@ -125,6 +125,10 @@ class Calibrated:
         return self.variance < _NOTHING
 
     @property
+    def _spread_is_unknown(self) -> bool:
+        return max(each.spread for each in self.strata) ** 2 < _NOTHING
+
+    @property
     def clusters(self) -> int:
         """How many were drawn apart from each other."""
         return self.labels
@@ -134,17 +138,21 @@ class Calibrated:
         """By Student's t with Welch and Satterthwaite's degrees of freedom."""
         return student(_freedom(self.strata)) * math.sqrt(self.variance)
 
-    def labels_for(self, half_width: float) -> tuple[int, int]:
+    def labels_for(self, half_width: float, bounds: tuple[float, float]) -> tuple[int, int]:
         """How many labels an interval of ± ``half_width`` needs: divided over the strata as now, and as well as can be.
 
-        The latter is Neyman's (1934) division: in proportion to a stratum's size times its spread.
+        The latter is Neyman's (1934) division: in proportion to a stratum's size times its spread. Where all labels agree,
+        so that there is no spread, both are as many that agree as make the interval so narrow.
         """
+        most = math.ceil(sum(each.size for each in self.strata))
+        if self._spread_is_unknown:
+            needed = min(max(clusters_that_agree(half_width, bounds), FEWEST_LABELS), most)
+            return needed, needed
         wanted = (half_width / _NORMAL) ** 2
         squares = sum(each.spread**2 / each.size for each in self.strata)
         as_now = self.labels * sum(each.spread**2 / each.labels for each in self.strata) / (wanted + squares)
         best = sum(each.spread for each in self.strata) ** 2 / (wanted + squares)
-        most = sum(each.size for each in self.strata)
-        return math.ceil(min(as_now, most)), math.ceil(min(best, most))
+        return min(math.ceil(as_now), most), min(math.ceil(best), most)
 
 
 def too_few_labels(labels: int) -> Interval:

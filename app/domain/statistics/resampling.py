@@ -120,6 +120,12 @@ def likely_share(clusters: int, alpha: float = 0.05) -> float:
     return float(alpha ** (1 / clusters))
 
 
+def clusters_that_agree(half_width: float, bounds: tuple[float, float], alpha: float = 0.05) -> int:
+    """How many clusters that all have the same value make :func:`unanimous` no wider than ± ``half_width``."""
+    disagreeing = 2 * half_width / (bounds[1] - bounds[0])
+    return 1 if disagreeing >= 1 else math.ceil(math.log(alpha) / math.log1p(-disagreeing))
+
+
 @cache
 def student(degrees: float, share: float = _ENDS[1]) -> float:
     """A quantile of Student's t distribution, the 97.5 % one unless told otherwise."""

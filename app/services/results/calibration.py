@@ -445,7 +445,7 @@ class _Shown:
                 for name in INTERVALS
             }
         )
-        needed = (None, None) if each.found is None else each.found.labels_for(self.half_width)
+        needed = (None, None) if each.found is None else each.found.labels_for(self.half_width, each.bounds)
         return contract.CalibratedFigure(
             keys=dict(each.keys),
             metric=each.metric,

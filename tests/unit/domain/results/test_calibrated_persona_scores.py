@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.labels.calibration import CalibratedFigure
-from app.domain.personagym.scores import Grade
+from app.domain.personagym.scores import SCORES, Grade
 from app.domain.results.calibrated_persona_scores import Answer, GradeCalibration
 from benchmarks.inference.graded_answers import MODELS, TASKS, Answers, beyond, coverage
 
@@ -62,10 +62,10 @@ class TestAnEstimate:
         made = GradeCalibration(answers.grades, TASKS, answers.drawn(150, np.random.default_rng(1)))
         found = total(made, model=MODELS[0]).found
         assert found is not None
-        needed = [found.labels_for(width)[0] for width in (1.0, 0.3, 0.1, 0.03, 0.0)]
+        needed = [found.labels_for(width, SCORES)[0] for width in (1.0, 0.3, 0.1, 0.03, 0.0)]
         assert needed == sorted(needed)
         assert needed[-1] == len(answers.people) / len(MODELS)
-        again = found.labels_for(1.96 * found.variance**0.5)[0]
+        again = found.labels_for(1.96 * found.variance**0.5, SCORES)[0]
         assert abs(again - found.labels) <= 1
 
     def test_counts_a_question_once_and_leaves_out_who_lacks_a_task(self) -> None:

@@ -171,7 +171,7 @@ class TestPlanning:
     def test_as_many_labels_as_are_said_to_be_needed_make_the_interval_that_narrow(self) -> None:
         strata = (Stratum(1000, 10, 0.3), Stratum(400, 10, 0.1))
         made = Calibrated(0.5, 0.5, 20, 1.0, strata)
-        as_now, best = made.labels_for(0.05)
+        as_now, best = made.labels_for(0.05, (0.0, 1.0))
         assert best < as_now
         for labels, shares in ((as_now, (0.5, 0.5)), (best, (0.75, 0.25))):
             variance = sum(
@@ -180,6 +180,22 @@ class TestPlanning:
             )
             assert 1.96 * variance**0.5 == pytest.approx(0.05, rel=0.02)
 
+    @pytest.mark.parametrize("bounds", [(0.0, 1.0), (1.0, 5.0)])
+    def test_labels_that_all_agree_are_counted_by_the_interval_that_they_give(
+        self, bounds: tuple[float, float]
+    ) -> None:
+        """Their spread is 0, by which no labels at all would do."""
+
+        def made(labels: int) -> Calibrated:
+            return Calibrated(1.0, 1.0, labels, 1.0, (Stratum(2000, labels, 0.0),))
+
+        needed, best = made(40).labels_for(0.04, bounds)
+        assert needed == best
+        for labels, wide in ((needed, False), (needed - 1, True)):
+            low, high = made(labels).interval(bounds).ends or bounds
+            assert (high - low > 2 * 0.04) is wide
+        assert Calibrated(1.0, 1.0, 40, 1.0, (Stratum(45, 40, 0.0),)).labels_for(0.01, bounds) == (45, 45)
+
     def test_never_more_than_there_are_sentences(self) -> None:
         made = Calibrated(0.5, 0.5, 4, 1.0, (Stratum(10, 4, 3.0),))
-        assert made.labels_for(0.0001) == (10, 10)
+        assert made.labels_for(0.0001, (0.0, 1.0)) == (10, 10)
