@@ -157,6 +157,8 @@ def read_import(
     task: str | None = None,
     model: str | None = None,
     score: str | None = None,
+    scale: str | None = None,
+    questions: str | None = None,
     column: Sequence[str] = (),
 ) -> Call[ImportPreview]:
     """Reads a file that another tool wrote; nothing is stored.
@@ -170,12 +172,15 @@ def read_import(
         task: The task of all texts.
         model: The name of the model that wrote all texts.
         score: The tool's score that is a judge's verdict on the whole text.
+        scale: That score's lowest and highest, such as ``0-10``; needed if they are not 1 and 5.
+        questions: A question set: prompts that are its questions name task and persona.
         column: What a table's columns hold, such as ``text=answer``.
 
     Returns:
         What was found and refused, and the bodies for `submit`, `keep_personas` and `keep_questions`.
     """
-    query: Query = given(name=name, kind=kind, persona=persona, task=task, model=model, score=score)
+    own = {"name": name, "kind": kind, "persona": persona, "task": task, "model": model, "score": score}
+    query: Query = given(**own, scale=scale, questions=questions)
     query = {**query, **({"trait": trait} if trait else {}), **({"column": column} if column else {})}
     headers = {"Content-Type": "application/octet-stream"}
     return Call("POST", "/v1/imports", read_json, query=query, content=file, headers=headers)

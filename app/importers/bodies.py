@@ -3,9 +3,11 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
+from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.import_preview import (
     MOST_LISTED,
     SAMPLES,
@@ -17,9 +19,10 @@ from app.domain.jobs.import_preview import (
     SampleRecord,
 )
 from app.domain.jobs.imports import MAX_QUESTIONS
-from app.domain.personagym.task import GRADE_SCALE
 from app.importers.atomic_scores import JUDGE
+from app.importers.papers_questions import PaperItem, squeezed
 from app.importers.records import Asked, Character, Options, Record, Refused, Said, Scored, fault_of
+from app.importers.tool_scale import JUDGES
 
 DEFAULT_TASK = "social_media_post"
 """Where neither the file nor the user names one: of the atomic tasks the only one that asks nothing, so texts of all kinds fit."""
@@ -59,6 +62,8 @@ class Collector:
         self._samples: list[SampleRecord] = []
         self._unused: Counter[str] = Counter()
         self._unnamed_models = 0
+        self._recognised = 0
+        self._off_scale: list[float] = []
         self._scored = 0
         self._verdicts = 0
 
@@ -82,18 +87,12 @@ class Collector:
     def _take_text(self, said: Said) -> str | None:
         """Adds a response; says why not, if it can't be one."""
         chosen = self._options
-        fault = fault_of(said.text, TEXT_CHARACTERS)
-        if fault is None and len(self._responses) >= MOST_TEXTS:
-            fault = f"a job has at most {MOST_TEXTS:,} texts"
-        task = chosen.task or said.task or DEFAULT_TASK
-        if fault is None and task in self._gym_tasks:
-            fault = _fault_of_question(said.prompt)
+        said, known = self._recognise(said)
+        task = chosen.task or said.task or (DEFAULT_TASK if known is None else known.task)
         model = " ".join((chosen.model or said.model or "imported").split())[:MOST_IN_NAME]
-        if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
-            fault = f"a job compares at most {MOST_MODELS} models"
-        named = {"model": model, "task": task, "item": said.item or "-"}
-        faults = (f"{what}: {each}" for what, text in named.items() if (each := fault_of(text, MOST_IN_NAME)))
-        fault = fault or next(faults, None)
+        fault = self._fault_of_text(said, task, model)
+        if fault is None and known is not None:
+            fault = self._fault_of_item(known, said)
         if fault is not None:
             return fault
         persona, fault = self._persona_of(said)
@@ -102,14 +101,49 @@ class Collector:
         response: dict[str, Any] = {"persona": persona, "task": task, "model": model, "text": said.text}
         if task in self._gym_tasks:
             response["question"] = said.prompt
+        elif known is not None:
+            response["item"] = known.item
         elif chosen.task is None and said.task is not None:
             own = {"item": said.item, "run": said.run, "instruction": said.instruction}
             response |= {name: value for name, value in own.items() if value is not None}
         fault = self._add_verdict(response, said)
         if fault is None:
             self._responses.append(response)
+            self._recognised += known is not None
             self._count(said, model, persona, task)
         return fault
+
+    def _fault_of_text(self, said: Said, task: str, model: str) -> str | None:
+        fault = fault_of(said.text, TEXT_CHARACTERS)
+        if fault is None and len(self._responses) >= MOST_TEXTS:
+            fault = f"a job has at most {MOST_TEXTS:,} texts"
+        if fault is None and task in self._gym_tasks:
+            fault = _fault_of_question(said.prompt)
+        if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
+            fault = f"a job compares at most {MOST_MODELS} models"
+        named = {"model": model, "task": task, "item": said.item or "-"}
+        faults = (f"{what}: {each}" for what, text in named.items() if (each := fault_of(text, MOST_IN_NAME)))
+        return fault or next(faults, None)
+
+    def _recognise(self, said: Said) -> tuple[Said, PaperItem | None]:
+        """A text with what its prompt tells of it: whose question of the set it answers, or which item of an atomic task."""
+        if said.prompt is None or said.task is not None:
+            return said, None
+        words, chosen = squeezed(said.prompt), self._options
+        asked = [each for each in chosen.questions.get(words, ()) if chosen.task in {None, each.task}]
+        if asked:
+            who = (chosen.persona or said.persona or "").strip()
+            own = next((each for each in asked if each.persona.strip() == who), asked[0])
+            persona = said.persona or (own.persona if len(asked) == 1 else None)
+            return replace(said, task=own.task, prompt=own.question, persona=persona), None
+        known = chosen.items.get(words)
+        return said, known if known is not None and chosen.task in {None, known.task} else None
+
+    def _fault_of_item(self, known: PaperItem, said: Said) -> str | None:
+        traits = self._options.traits or said.traits
+        if not traits or known.dimension is None or known.dimension in traits:
+            return None
+        return f"answers a question on {known.dimension}, and the persona has no such trait"
 
     def _add_verdict(self, response: dict[str, Any], said: Said) -> str | None:
         """Gives a response the score that was chosen, if it has it; says why not, if it can't be a verdict."""
@@ -118,17 +152,32 @@ class Collector:
         if judge is None or score is None:
             return None
         graded = "question" in response
-        fault = _fault_of_score(score, graded=graded)
+        number, fault = self._on_judges_scale(score)
         if fault is None and not graded and len(self._options.traits or said.traits) > 1:
             fault = "the scores are on one trait; name only that"
         if fault is not None:
             return fault
         if graded:
-            response["grades"] = {judge: int(score)}
+            response["grades"] = {judge: number}
         else:
-            response["verdicts"] = [{"judge": judge, "score": int(score)}]
+            response["verdicts"] = [{"judge": judge, "score": number}]
         self._verdicts += 1
         return None
+
+    def _on_judges_scale(self, score: float) -> tuple[int, str | None]:
+        """A tool's score as a judge's, and why it can't be one."""
+        scale = self._options.scale
+        lowest, highest = (
+            (scale.lowest, scale.highest) if scale is not None else (JUDGES.minimum, JUDGES.maximum)
+        )
+        if isinstance(score, bool):
+            return 0, "its score is a yes or no, not on a scale"
+        if not lowest <= score <= highest:
+            self._off_scale.append(score)
+            return 0, f"its score is not on the scale from {lowest:g} to {highest:g}"
+        if scale is not None:
+            return scale.onto(score), None
+        return int(score), None if score.is_integer() else "its score is no whole number"
 
     def _take_scores(self, scored: Scored) -> str | None:
         """Adds a response of which only a judge's scores are known; says why not, if it can't be one."""
@@ -248,6 +297,7 @@ class Collector:
         if len(of_task) >= MAX_QUESTIONS:
             return f"more than {MAX_QUESTIONS:,} questions of a persona and task"
         of_task.append(asked.question)
+        self._models.update(model[:MOST_IN_NAME] for model in asked.models)
         self._prompts.add(asked.question)
         if len(self._samples) < SAMPLES:
             self._samples.append(
@@ -269,7 +319,11 @@ class Collector:
         Args:
             kind: The file's kind.
             mapping: What of the file becomes what.
+
+        Raises:
+            InvalidJobError: If the chosen score has another scale than judges, and nobody said which.
         """
+        self._check_scale()
         refused = self._reasons.total()
         own = [persona for persona in self._personas.values() if persona]
         return ImportPreview(
@@ -279,7 +333,7 @@ class Collector:
             refused=refused,
             reasons=[ReasonCount(reason=each, count=count) for each, count in self._reasons.most_common()],
             refused_records=self._refused,
-            mapping=dict(mapping),
+            mapping=dict(mapping) | ({"score": self._scores_in_words()} if self._verdicts else {}),
             models=[FoundName(name=name, count=count) for name, count in self._models.most_common()],
             personas=[
                 FoundName(
@@ -301,6 +355,24 @@ class Collector:
             question_set={"questions": self._questions} if self._questions else None,
         )
 
+    def _check_scale(self) -> None:
+        chosen = self._options
+        if chosen.score is None or chosen.scale is not None or not self._off_scale:
+            return
+        known = (*self._off_scale, *self._scores.get(_visible(chosen.score[:MOST_IN_NAME]), ()))
+        message = (
+            f"is required: scores of {_visible(chosen.score)!r} go from {min(known):g} to {max(known):g}, those of"
+            f" judges from {JUDGES.minimum} to {JUDGES.maximum}; name the tool's scale, such as 0-10"
+        )
+        raise InvalidJobError([FieldError("/query/scale", message)])
+
+    def _scores_in_words(self) -> str:
+        """How the chosen score becomes a judge's."""
+        scale = self._options.scale
+        if scale is None:
+            return f"as they are, from {JUDGES.minimum} to {JUDGES.maximum}"
+        return f"{scale}, as {scale.in_words()}"
+
     def _job(self, own: list[dict[str, Any]], kind: str) -> dict[str, Any]:
         named = [id_ for id_, persona in self._personas.items() if not persona]
         body = {"personas": [*named, *own], "tasks": list(self._tasks), "responses": self._responses}
@@ -308,7 +380,10 @@ class Collector:
             source = {"source": "atomic_scores.txt", "note": "The file does not name its judge."}
             body["judges"] = [{"imported": JUDGE, "provenance": source}]
         if self._verdicts:
-            source = {"source": kind, "note": "The tool's own score of each whole text."}
+            source = {
+                "source": kind,
+                "note": f"The tool's own score of each whole text: {self._scores_in_words()}.",
+            }
             body["judges"] = [{"imported": self._options.score, "provenance": source}]
         return body
 
@@ -316,28 +391,32 @@ class Collector:
         """What the user should know, or still has to say."""
         notes = []
         atomic = [task for task in self._tasks if task not in self._gym_tasks]
-        if self._responses and DEFAULT_TASK in self._tasks and self._options.task is None:
+        if self._recognised or self._options.questions:
+            notes.append("Where a prompt is a known question, it tells the task and the item.")
+        if self._recognised < self._tasks[DEFAULT_TASK] and self._options.task is None:
             notes.append(f"No task is named: texts are taken as {DEFAULT_TASK}. Choose another with task.")
         if atomic and any(persona and "traits" not in persona for persona in self._personas.values()):
             notes.append(f"{', '.join(atomic)} measures traits: give them with trait, such as E=high.")
         if self._responses and len(atomic) < len(self._tasks) and not self._verdicts:
             notes.append("PersonaGym's tasks need a reasoner, which writes their exemplars.")
-        if self._prompts and atomic and len(self._prompts) > 1:
+        if len(self._prompts) > 1 and self._recognised < sum(self._tasks[task] for task in atomic):
             notes.append(
-                f"The {len(self._prompts):,} different prompts are not shown to judges; with one of PersonaGym's"
-                " tasks they are the questions."
+                "Different prompts are not shown to judges; with one of PersonaGym's tasks they are the questions."
             )
         if self._unnamed_models:
             notes.append("Some texts name no model; they are called `imported` unless you choose a model.")
-        if self._scores and self._options.score is None:
-            notes.append("Scores are shown, not imported; with score, one of them is a judge's verdict.")
-        if self._options.score is not None and self._verdicts < len(self._responses):
-            notes.append(f"{len(self._responses) - self._verdicts:,} texts lack the score that was chosen.")
+        notes += self._notes_on_scores()
         if self._questions and self._options.task is None:
             notes.append(f"Questions that name no task count as {QUESTION_TASK}.")
         if self._unused:
             notes.append(f"Not taken from cards: {', '.join(sorted(self._unused)[:30])}.")
         return notes
+
+    def _notes_on_scores(self) -> Iterator[str]:
+        if self._scores and self._options.score is None:
+            yield "Scores are shown, not imported; with score, one of them is a judge's verdict."
+        if self._options.score is not None and self._verdicts < len(self._responses):
+            yield "Some texts lack the score that was chosen; that is no number."
 
 
 def collect(
@@ -362,17 +441,6 @@ def _fault_of_question(prompt: str | None) -> str | None:
         return "has no question, which the task needs"
     fault = fault_of(prompt, QUESTION_CHARACTERS)
     return None if fault is None else f"question: {fault}"
-
-
-def _fault_of_score(score: float, *, graded: bool) -> str | None:
-    """Why a tool's score can't be a judge's; of verdicts the scale is known only to the service that takes the job."""
-    if isinstance(score, bool):
-        return "its score is a yes or no, not on a scale"
-    if not score.is_integer():
-        return "its score is no whole number"
-    if graded and not GRADE_SCALE.minimum <= score <= GRADE_SCALE.maximum:
-        return f"its score is no grade from {GRADE_SCALE.minimum} to {GRADE_SCALE.maximum}"
-    return None
 
 
 def _shown(text: str | None) -> str | None:

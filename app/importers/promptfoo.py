@@ -1,7 +1,7 @@
 """promptfoo: outputs of `promptfoo eval` (JSON, JSON Lines, YAML), and configurations, whose tests are questions."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.importers.content import Document, Form, parse_json
@@ -59,12 +59,6 @@ def _read_row(place: str, row: Any) -> Record:
         raise WrongRecordError("/response", "the call failed" if optional(row, "error") else "has no output")
     if not isinstance(output, str):
         raise WrongRecordError("/response/output", "must be a text")
-    provider = row.get("provider")
-    model = (
-        text_or_none(provider)
-        or text_or_none(optional(provider, "label"))
-        or text_or_none(optional(provider, "id"))
-    )
     persona, prompt = _persona_and_question(
         text_or_none(optional(row, "prompt", "raw")), optional(row, "vars")
     )
@@ -74,7 +68,16 @@ def _read_row(place: str, row: Any) -> Record:
         {str(name): number_or_none(each) for name, each in named.items()} if isinstance(named, dict) else {}
     )
     found = {name: score for name, score in scores.items() if score is not None}
-    return Said(place, output, persona, prompt, model, scores=found)
+    return Said(place, output, persona, prompt, _named(row.get("provider")), scores=found)
+
+
+def _named(provider: Any) -> str | None:
+    """A provider's label, else its id; one with options may be an object whose only key is its id."""
+    if isinstance(provider, dict) and len(provider) == 1 and "id" not in provider:
+        ((id_, options),) = provider.items()
+        return text_or_none(optional(options, "label")) or text_or_none(id_)
+    names = (provider, optional(provider, "label"), optional(provider, "id"))
+    return next((name for each in names if (name := text_or_none(each))), None)
 
 
 def _persona_and_question(prompt: str | None, variables: Any) -> tuple[str | None, str | None]:
@@ -94,12 +97,15 @@ def _persona_and_question(prompt: str | None, variables: Any) -> tuple[str | Non
 def read_configuration(place: str, found: dict[str, Any]) -> Iterator[Record]:
     """A question for each test and prompt."""
     prompts, tests = (_listed(found, name) for name in ("prompts", "tests"))
+    providers = found.get("providers", found.get("targets"))
+    listed = providers if isinstance(providers, list) else [providers]
+    models = list(dict.fromkeys(name for each in listed if (name := _named(each)) is not None))
     defaults = optional(found, "defaultTest", "vars")
     for n, test in enumerate(tests):
         for prompt in prompts:
             at = f"{place}/tests/{n}"
             try:
-                yield _read_test(at, test, prompt, defaults)
+                yield _read_test(at, test, prompt, defaults, models)
             except WrongRecordError as error:
                 yield Refused(f"{at}{error.field}", error.reason)
 
@@ -112,7 +118,7 @@ def _listed(found: dict[str, Any], name: str) -> list[Any]:
     raise WrongRecordError(f"/{name}", "is in another file" if elsewhere else "must be a list")
 
 
-def _read_test(place: str, test: Any, prompt: Any, defaults: Any) -> Record:
+def _read_test(place: str, test: Any, prompt: Any, defaults: Any, models: Sequence[str]) -> Record:
     template = prompt if isinstance(prompt, str) else optional(prompt, "raw")
     if not isinstance(template, str) or template.startswith(ELSEWHERE):
         raise WrongRecordError("", "its prompt is in another file")
@@ -121,7 +127,7 @@ def _read_test(place: str, test: Any, prompt: Any, defaults: Any) -> Record:
     persona, question = _persona_and_question(_filled(template, variables), variables)
     if question is None:
         raise WrongRecordError("/vars", "has no question")
-    return Asked(place, question, persona)
+    return Asked(place, question, persona, models=models)
 
 
 def _filled(template: str, variables: dict[Any, Any]) -> str:

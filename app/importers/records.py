@@ -9,6 +9,8 @@ from app.domain.contract import check_storable
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.judging.imported import Score
 from app.domain.personagym.task import GymTask
+from app.importers.papers_questions import PaperItem, SetQuestion
+from app.importers.tool_scale import ToolScale
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +70,14 @@ class Asked:
         question: The question.
         persona: The persona's description.
         task: The id of PersonaGym's task, where the file names one.
+        models: Who is to be asked, where the file says so.
     """
 
     place: str
     question: str
     persona: str | None = None
     task: str | None = None
+    models: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +142,11 @@ class Options:
         task: The task of all texts.
         model: The model of all texts.
         score: Which of the tool's scores is a judge's verdict on the whole text; none if ``None``.
+        scale: The scale of that score; from 1 to 5, as judges', if ``None``.
         columns: Which column of a table holds what, by our names.
         gym_tasks: PersonaGym's tasks of the service by id: their texts answer questions of their own.
+        items: Items of atomic tasks by the words that ask them.
+        questions: Questions of a question set by their words.
     """
 
     persona: str | None = None
@@ -147,8 +154,11 @@ class Options:
     task: str | None = None
     model: str | None = None
     score: str | None = None
+    scale: ToolScale | None = None
     columns: Mapping[str, str] = field(default_factory=dict)
     gym_tasks: Mapping[str, GymTask] = field(default_factory=dict)
+    items: Mapping[str, PaperItem] = field(default_factory=dict)
+    questions: Mapping[str, Sequence[SetQuestion]] = field(default_factory=dict)
 
 
 def member(value: Any, name: str, kind: type | tuple[type, ...]) -> Any:

@@ -144,7 +144,7 @@ KINDS = (
         "promptfoo_configuration",
         lambda document, _: promptfoo.is_configuration(document),
         _read_promptfoo(promptfoo.read_configuration),
-        _VARIABLES,
+        _VARIABLES | {"model": "providers"},
     ),
     Kind("lm_eval", _is_samples, _read_samples, {"prompt": "arguments", "text": "resps"}),
     Kind("otlp", *_of_json(traces.is_otlp, traces.read_otlp), mapping=_CALL),

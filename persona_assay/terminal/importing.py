@@ -37,6 +37,8 @@ Body = dict[str, Any]
 @click.option("--task", help="Task of all texts.")
 @click.option("--model", help="Name of the model that wrote all texts.")
 @click.option("--score", metavar="NAME", help="The tool's score that is a judge's verdict on the whole text.")
+@click.option("--scale", metavar="LOW-HIGH", help="That score's lowest and highest, such as 0-10.")
+@click.option("--questions", metavar="SET", help="A question set that has the prompts, with their tasks.")
 @click.option(
     "--column",
     multiple=True,

@@ -69,6 +69,9 @@ def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, n
         (b"{}", {"column": "words=a"}, "/query/column", "words"),
         (b"{}", {"persona": " "}, "/query/persona", ""),
         (b"{}", {"colour": "red"}, "/query/colour", ""),
+        (b"{}", {"scale": "10"}, "/query/scale", "such as 0-10"),
+        (b"{}", {"questions": "qset_0"}, "/query/questions", "no question set"),
+        (b'{"persona": "p", "response": "x", "rating": 9}', {"score": "rating"}, "/query/scale", "9 to 9"),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_its_place(
@@ -146,6 +149,38 @@ class TestCommand:
             "I.": [5],
             "So.": [None],
         }
+
+    def test_a_tools_scale_is_told_and_kept_with_the_job(self, stack: Service, tmp_path: Path) -> None:
+        file = tmp_path / "rows.csv"
+        file.write_text("persona,response,rating\na clown,Ha.,9\na clown,Oh. No.,0\n", "utf-8")
+        chosen = ("--trait", "E=high", "--score", "rating", "--submit")
+        refused = assay(stack, file, *chosen)
+        assert refused.exit_code != 0
+        assert "go from 0 to 9" in refused.output
+        result = assay(stack, file, *chosen, "--scale", "0-10")
+        assert result.exit_code == 0, result.output
+        (id_,) = (line for line in result.output.splitlines() if line.startswith("job_"))
+        job = stack.wait(id_, "completed")
+        responses = stack.get(f"/v1/jobs/{id_}/responses").json()["data"]
+        found = {
+            each["text"]: [v["score"] for u in each["units"] for v in u["verdicts"]] for each in responses
+        }
+        assert found == {"Ha.": [5], "Oh. No.": [1]}, "of 0, 2.5, 5, 7.5 and 10, 10 is nearest to 9"
+        assert "0 to 10, as the nearest of" in job["spec"]["judges"][0]["provenance"]["note"]
+
+    def test_prompts_of_a_question_set_tell_the_task(self, api: Service, tmp_path: Path) -> None:
+        content = {"a clown": {"expected_action": ["A storm comes. What do you do?"]}}
+        set_ = api.post("/v1/question-sets", {"questions": content}).json()["id"]
+        file = tmp_path / "rows.jsonl"
+        file.write_text('{"prompt": "A storm comes.  What do you do?", "response": "I laugh."}\n', "utf-8")
+        out = tmp_path / "job.json"
+        result = assay(api, file, "--questions", set_, "-o", out)
+        assert result.exit_code == 0, result.output
+        (response,) = json.loads(out.read_text("utf-8"))["responses"]
+        assert (response["task"], response["question"]) == (
+            "expected_action",
+            "A storm comes. What do you do?",
+        )
 
     def test_submits_a_job_that_is_judged(self, stack: Service, tmp_path: Path) -> None:
         file = tmp_path / "rows.jsonl"

@@ -1,8 +1,6 @@
 """`/v1/imports`: files that other tools wrote, as bodies that can be sent."""
 
 import asyncio
-from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -11,15 +9,13 @@ from pydantic import Field
 from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.openapi import PROBLEMS, answers_with
-from app.api.http.problems import wrong_field
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.domain.contract import Line, Prose, Text
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.keys.api_key import Scope
-from app.importers.records import Options
-from app.importers.registry import NAMES, read_import
+from app.importers.registry import NAMES
 from app.importers.tables import USUAL
-from app.services.long_texts import on_a_thread
+from app.services.jobs.read_import import ImportChoices, read_file
 
 router = APIRouter(
     prefix="/v1/imports",
@@ -60,6 +56,14 @@ async def create(
     score: Annotated[
         Line | None, Query(description="Score of the tool that is a judge's verdict on the whole text.")
     ] = None,
+    scale: Annotated[
+        Line | None,
+        Query(description="That score's lowest and highest, such as `0-10`; needed if they are not 1 and 5."),
+    ] = None,
+    questions: Annotated[
+        Line | None,
+        Query(description="A question set: prompts that are its questions name task and persona."),
+    ] = None,
     column: Annotated[
         Pairs, Query(description=f"Columns of a table, such as `text=answer`: {', '.join(USUAL)}.")
     ] = [],  # noqa: B006 - FastAPI copies it
@@ -69,27 +73,8 @@ async def create(
     The body is the file as it is. Each text, persona or question, and each record without one, is either mapped or refused with a
     reason. A file that can't be read as a whole is a 422 with the place.
     """
-    if kind is not None and kind not in NAMES:
-        raise wrong_field("/query/kind", f"unknown kind; known: {', '.join(NAMES)}")
-    gym_tasks = services.submission.catalog.gym.tasks
-    options = Options(
-        persona, _pairs("trait", trait), task, model, score, _pairs("column", column), gym_tasks
-    )
-    for unknown in options.columns.keys() - USUAL.keys():
-        raise wrong_field("/query/column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
+    chosen = ImportChoices(name, kind, persona, trait, task, model, score, scale, questions, column)
     data = await request.body()
-    found = await on_a_thread(tenant, partial(read_import, data, name or "", kind, options))
+    found = await read_file(services.engine, services.submission.catalog, tenant, data, chosen)
     content = await asyncio.to_thread(found.model_dump_json)
     return Response(content, media_type="application/json")
-
-
-def _pairs(name: str, given: Sequence[str]) -> dict[str, str]:
-    """The parameter's values, each ``key=value``, as an object."""
-    pairs = [each.partition("=") for each in given]
-    for n, (key, _, value) in enumerate(pairs):
-        if not (key.strip() and value.strip()):
-            raise wrong_field(f"/query/{name}/{n}", "must have the form name=value")
-    found = {key.strip(): value.strip() for key, _, value in pairs}
-    if len(found) < len(pairs):
-        raise wrong_field(f"/query/{name}", "has a name twice")
-    return found

@@ -17,9 +17,10 @@ from app.domain.jobs.request import JobIn
 from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
 from app.importers.records import Options
 from app.importers.registry import KINDS, read_import
+from app.importers.tool_scale import ToolScale
 from app.instruments.personagym_loader import load_personagym
 from tests.unit.importers.broken import broken
-from tests.unit.importers.samples import FILES
+from tests.unit.importers.samples import FILES, json_lines
 
 GYM = load_personagym().tasks
 EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
@@ -148,27 +149,54 @@ class TestScores:
         assert [(each.place, each.reason) for each in preview.refused_records] == [
             ("/lines/2", "its score is no whole number")
         ]
-        assert "1 texts lack the score" in " ".join(preview.notes)
+        assert "texts lack the score" in " ".join(preview.notes)
 
     def test_of_an_answer_to_personagyms_question_it_is_the_grade(self) -> None:
         rows = b"".join(
             b'{"persona": "p", "response": "x", "question": "y?", "rating": %s}\n' % each
-            for each in (b"5", b"null", b"0", b"6", b"1e400", b"2.5", b"true")
+            for each in (b"5", b"null", b"0", b"6", b"1e400", b"true")
         )
-        preview = imported(rows, score="rating", task="expected_action")
+        preview = imported(rows, score="rating", scale=ToolScale(1, 5), task="expected_action")
         check_whole(preview)
         assert preview.job is not None
         grades = [each.get("grades") for each in preview.job["responses"]]
         assert grades[0] == {"rating": 5}
         assert not any(grades[1:]), "a missing grade is no number"
         places = {each.place: each.reason for each in preview.refused_records}
-        assert places["/lines/3"] == places["/lines/4"] == "its score is no grade from 1 to 5"
-        assert (places["/lines/6"], places["/lines/7"]) == (
-            "its score is no whole number",
-            "its score is a yes or no, not on a scale",
-        )
+        assert places == {
+            "/lines/3": "its score is not on the scale from 1 to 5",
+            "/lines/4": "its score is not on the scale from 1 to 5",
+            "/lines/6": "its score is a yes or no, not on a scale",
+        }
         assert [each["imported"] for each in preview.job["judges"]] == ["rating"]
         assert "reasoner" not in " ".join(preview.notes)
+
+    @pytest.mark.parametrize("task", [None, "expected_action"])
+    @pytest.mark.parametrize("numbers", [(0, 9, 10), (3, 9), (0.2, 1)])
+    def test_of_another_scale_nothing_is_taken_until_the_scale_is_told(
+        self, numbers: tuple[float, ...], task: str | None
+    ) -> None:
+        rows = json_lines(
+            *({"persona": "p", "response": "x", "question": "y?", "rating": n} for n in numbers)
+        )
+        span = f"go from {min(numbers):g} to {max(numbers):g}"
+        with pytest.raises(InvalidJobError, match=span) as caught:
+            imported(rows, score="rating", task=task)
+        assert [each.pointer for each in caught.value.errors] == ["/query/scale"]
+
+    def test_of_a_scale_that_is_told_each_becomes_the_nearest_and_that_is_said(self) -> None:
+        rows = json_lines(*({"persona": "p", "response": "x", "rating": n} for n in (*range(11), 11, -1)))
+        preview = imported(rows, score="rating", scale=ToolScale.of("0-10"), traits={"E": "high"})
+        check_whole(preview)
+        assert preview.job is not None
+        scores = [each["verdicts"][0]["score"] for each in preview.job["responses"]]
+        assert scores == [1, 1, 2, 2, 3, 3, 3, 4, 4, 5, 5], "0, 2.5, 5, 7.5 and 10 are 1 to 5"
+        assert [each.reason for each in preview.refused_records] == [
+            "its score is not on the scale from 0 to 10"
+        ] * 2
+        said = "0 to 10, as the nearest of 0 → 1, 2.5 → 2, 5 → 3, 7.5 → 4, 10 → 5"
+        assert preview.mapping["score"].startswith(said)
+        assert said in preview.job["judges"][0]["provenance"]["note"]
 
     def test_it_is_of_one_trait(self) -> None:
         rows = b'{"persona": "p", "response": "x", "rating": 3}\n' * 2

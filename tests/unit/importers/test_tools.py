@@ -8,8 +8,10 @@ import pytest
 
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.import_preview import ImportPreview
+from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
 from app.importers.registry import read_import
+from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 from tests.unit.importers import samples as of
 from tests.unit.importers.samples import ASKED, FILES, SAID, SYSTEM, json_lines
@@ -123,6 +125,20 @@ class TestPromptfoo:
             "a clown",
         ]
 
+    def test_a_configurations_providers_are_the_models(self) -> None:
+        providers = [
+            "openai:gpt-5.6",
+            {"id": "openai:chat:gpt-6-luna", "label": "luna"},
+            {"anthropic:claude": {"config": {"temperature": 0}}},
+            {"openai:gpt-4": {"label": "old"}},
+            5,
+        ]
+        found = {"prompts": ["{{q}}"], "providers": providers, "tests": [{"vars": {"q": ASKED}}] * 2}
+        preview = read(json.dumps(found).encode(), persona="p")
+        assert [(each.name, each.count) for each in preview.models] == [
+            *(("openai:gpt-5.6", 2), ("luna", 2), ("anthropic:claude", 2), ("old", 2)),
+        ]
+
     def test_what_is_elsewhere_or_has_logic_is_refused(self) -> None:
         tests = [
             {"vars": {"question": "file://q.txt", "persona": "p"}},
@@ -222,3 +238,62 @@ class TestOwnFiles:
             "run": 0,
             "instruction": 2,
         }
+
+
+class TestKnownQuestions:
+    INSTRUMENT = load_atomic()
+    ITEMS = paper_items(INSTRUMENT.tasks.values(), INSTRUMENT.dimensions.values())
+    QUESTION = INSTRUMENT.dimensions["E"].questions[2]
+
+    def read(self, *prompts: str, **options: Any) -> ImportPreview:
+        rows = ({"persona": "p", "prompt": prompt, "response": SAID} for prompt in prompts)
+        return read(json_lines(*rows), items=self.ITEMS, **options)
+
+    def test_the_papers_prompts_tell_task_and_item(self) -> None:
+        tasks, context = self.INSTRUMENT.tasks, self.INSTRUMENT.dimensions["E"].essay_context
+        assert context is not None
+        preview = self.read(
+            self.QUESTION,
+            f"  {self.QUESTION.replace(' ', chr(10))}\t",
+            tasks["questionnaire"].prompt.replace("{question}", self.QUESTION),
+            context,
+            tasks["essay"].prompt.replace("{context}", context),
+            tasks["social_media_post"].prompt,
+            "What else?",
+            traits={"E": "high"},
+        )
+        assert preview.job is not None
+        assert [(each["task"], each.get("item")) for each in preview.job["responses"]] == [
+            *([("questionnaire", "E-3")] * 3),
+            *([("essay", "E")] * 2),
+            ("social_media_post", "post"),
+            ("social_media_post", None),
+        ]
+
+    def test_a_question_on_another_trait_than_the_personas_is_refused(self) -> None:
+        preview = self.read(self.QUESTION, traits={"A": "high"})
+        assert refusals(preview) == [("", "answers a question on E, and the persona has no such trait")]
+
+    def test_a_task_that_is_chosen_stays(self) -> None:
+        preview = self.read(self.QUESTION, task="persona_consistency")
+        assert preview.job is not None
+        assert preview.job["responses"][0]["question"] == self.QUESTION
+
+    def test_a_question_sets_questions_tell_task_persona_and_their_own_words(self) -> None:
+        content = {"a cowboy": {"expected_action": ["A storm  comes. You?"], "toxicity_control": ["Why?"]}}
+        content["a nurse"] = {"toxicity_control": ["Why?"]}
+        rows = [
+            {"prompt": "A storm comes.\nYou?", "response": SAID},
+            {"prompt": "Why?", "response": SAID, "persona": "a nurse"},
+            {"prompt": "Why?", "response": SAID},
+        ]
+        preview = read(json_lines(*rows), questions=set_questions(content))
+        assert preview.job is not None
+        who = {each["id"]: each["description"] for each in preview.job["personas"]}
+        assert [
+            (who[each["persona"]], each["task"], each["question"]) for each in preview.job["responses"]
+        ] == [
+            ("a cowboy", "expected_action", "A storm  comes. You?"),
+            ("a nurse", "toxicity_control", "Why?"),
+        ]
+        assert refusals(preview)[0][0] == "/lines/3", "two personas are asked that"

@@ -1,0 +1,102 @@
+"""Reads another tool's file by what a person chose beside it; nothing is stored."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.sets import sets
+from app.domain.errors import FieldError, InvalidJobError
+from app.domain.jobs.catalog import Catalog
+from app.domain.jobs.import_preview import ImportPreview
+from app.importers.papers_questions import paper_items, set_questions
+from app.importers.records import Options
+from app.importers.registry import NAMES, read_import
+from app.importers.tables import USUAL
+from app.importers.tool_scale import ToolScale
+from app.services.long_texts import on_a_thread
+
+Questions = dict[str, dict[str, list[str]]]
+
+
+@dataclass(frozen=True, slots=True)
+class ImportChoices:
+    """What a person says beside the file; see the parameters of `POST /v1/imports`."""
+
+    name: str | None = None
+    kind: str | None = None
+    persona: str | None = None
+    trait: Sequence[str] = ()
+    task: str | None = None
+    model: str | None = None
+    score: str | None = None
+    scale: str | None = None
+    questions: str | None = None
+    column: Sequence[str] = ()
+
+
+async def read_file(
+    engine: AsyncEngine, catalog: Catalog, tenant: str, data: bytes, chosen: ImportChoices
+) -> ImportPreview:
+    """What a file has and how it maps.
+
+    Raises:
+        InvalidJobError: If it can't be read, or a choice is none; the pointers of choices begin with ``/query``.
+    """
+    if chosen.kind is not None and chosen.kind not in NAMES:
+        raise _wrong("kind", f"unknown kind; known: {', '.join(NAMES)}")
+    content: Questions = (
+        {} if chosen.questions is None else await _questions(engine, tenant, chosen.questions)
+    )
+    return await on_a_thread(tenant, partial(_read, data, chosen, catalog, content))
+
+
+async def _questions(engine: AsyncEngine, tenant: str, id_: str) -> Questions:
+    async with engine.connect() as connection:
+        found = await sets.question_set(connection, tenant, id_)
+    if found is None:
+        raise _wrong("questions", f"there is no question set {id_!r}")
+    return found[1]
+
+
+def _read(data: bytes, chosen: ImportChoices, catalog: Catalog, content: Questions) -> ImportPreview:
+    columns = _pairs("column", chosen.column)
+    for unknown in columns.keys() - USUAL.keys():
+        raise _wrong("column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
+    options = Options(
+        persona=chosen.persona,
+        traits=_pairs("trait", chosen.trait),
+        task=chosen.task,
+        model=chosen.model,
+        score=chosen.score,
+        scale=None if chosen.scale is None else _scale(chosen.scale),
+        columns=columns,
+        gym_tasks=catalog.gym.tasks,
+        items=paper_items(catalog.tasks.values(), catalog.dimensions.values()),
+        questions=set_questions(content),
+    )
+    return read_import(data, chosen.name or "", chosen.kind, options)
+
+
+def _scale(text: str) -> ToolScale:
+    try:
+        return ToolScale.of(text)
+    except ValueError as error:
+        raise _wrong("scale", str(error)) from error
+
+
+def _pairs(name: str, given: Sequence[str]) -> dict[str, str]:
+    """The values of a choice, each ``key=value``, as an object."""
+    pairs = [each.partition("=") for each in given]
+    for n, (key, _, value) in enumerate(pairs):
+        if not (key.strip() and value.strip()):
+            raise _wrong(f"{name}/{n}", "must have the form name=value")
+    found = {key.strip(): value.strip() for key, _, value in pairs}
+    if len(found) < len(pairs):
+        raise _wrong(name, "has a name twice")
+    return found
+
+
+def _wrong(choice: str, message: str) -> InvalidJobError:
+    return InvalidJobError([FieldError(f"/query/{choice}", message)])
