@@ -11,7 +11,8 @@ import httpx2
 
 from persona_assay import administration, operations
 from persona_assay.calls import Call, Page
-from persona_assay.draft import Draft, part_of
+from persona_assay.draft import Draft
+from persona_assay.errors import ProblemError
 from persona_assay.exchange import (
     FOLLOWING_RETRY_SECONDS,
     RETRY_SECONDS,
@@ -23,6 +24,7 @@ from persona_assay.exchange import (
 from persona_assay.methods import described
 from persona_assay.notebook import progress_shown
 from persona_assay.operations import ExportFormat, ReportFormat, ReportLevel
+from persona_assay.sent_file import SentFile, is_unfinished, lost_answer
 from persona_assay.types import JobDetail, Upload
 
 P = ParamSpec("P")
@@ -291,19 +293,35 @@ class AsyncAssayClient:
         )
         return await _saved(pieces, path)
 
-    async def upload(self, path: str | Path, *, upload_id: str | None = None) -> Upload:
+    async def upload(
+        self,
+        path: str | Path,
+        *,
+        upload_id: str | None = None,
+        on_progress: Callable[[Upload], object] | None = None,
+    ) -> Upload:
         """Sends a file of existing responses in parts; see `AssayClient.upload`."""
-        file = Path(path)
+        file = await asyncio.to_thread(SentFile, path)
         upload = (
-            await self.create_upload((await asyncio.to_thread(file.stat)).st_size, name=file.name)
-            if upload_id is None
-            else await self.get_upload(upload_id)
+            await self._begun(file) if upload_id is None else file.checked(await self.get_upload(upload_id))
         )
-        while upload["received"] < upload["size"]:
-            part = await asyncio.to_thread(part_of, file, upload["received"])
-            await self.add_upload_part(upload["id"], upload["received"], part)
+        tell = on_progress or (lambda _: None)
+        tell(upload)
+        while is_unfinished(upload):
+            part = await asyncio.to_thread(file.part, upload["received"])
+            try:
+                await self.add_upload_part(upload["id"], upload["received"], part)
+            except ProblemError as error:
+                lost_answer(error)
             upload = await self.get_upload(upload["id"])
+            tell(upload)
         return upload
+
+    async def _begun(self, file: SentFile) -> Upload:
+        async for upload in self.iter_uploads(limit=100):
+            if file.is_of(upload):
+                return upload
+        return await self.send(file.begin())
 
     async def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:
         """Makes a call of `persona_assay.operations`; see `AssayClient.send`."""

@@ -11,7 +11,8 @@ import httpx2
 
 from persona_assay import administration, operations
 from persona_assay.calls import Call, Page
-from persona_assay.draft import Draft, part_of
+from persona_assay.draft import Draft
+from persona_assay.errors import ProblemError
 from persona_assay.exchange import (
     FOLLOWING_RETRY_SECONDS,
     RETRY_SECONDS,
@@ -23,6 +24,7 @@ from persona_assay.exchange import (
 from persona_assay.methods import described
 from persona_assay.notebook import progress_shown
 from persona_assay.operations import ExportFormat, ReportFormat, ReportLevel
+from persona_assay.sent_file import SentFile, is_unfinished, lost_answer
 from persona_assay.types import JobDetail, Upload
 
 P = ParamSpec("P")
@@ -325,29 +327,46 @@ class AssayClient:
         )
         return _saved(pieces, path)
 
-    def upload(self, path: str | Path, *, upload_id: str | None = None) -> Upload:
+    def upload(
+        self,
+        path: str | Path,
+        *,
+        upload_id: str | None = None,
+        on_progress: Callable[[Upload], object] | None = None,
+    ) -> Upload:
         """Sends a file of existing responses in parts, for a job's ``{"responses": {"upload": …}}``.
+
+        What has arrived of the same file before is not sent again, whoever sent it: it is known by its SHA-256.
 
         Args:
             path: JSON Lines; each line has the fields of a job's response.
-            upload_id: An upload of this file that broke off, to go on with.
+            upload_id: The upload of this file to go on with, if another client began it.
+            on_progress: Called with the upload's state before each part and at the end.
 
         Returns:
-            The upload, with its number of records and the first errors.
+            The upload, with its number of records. After the first part with an error nothing more is sent.
 
         Raises:
             OSError: The file cannot be read.
+            AssayError: The file was changed meanwhile, or the upload is of another one.
         """
-        file = Path(path)
-        upload = (
-            self.create_upload(file.stat().st_size, name=file.name)
-            if upload_id is None
-            else self.get_upload(upload_id)
-        )
-        while upload["received"] < upload["size"]:
-            self.add_upload_part(upload["id"], upload["received"], part_of(file, upload["received"]))
+        file = SentFile(path)
+        upload = self._begun(file) if upload_id is None else file.checked(self.get_upload(upload_id))
+        tell = on_progress or (lambda _: None)
+        tell(upload)
+        while is_unfinished(upload):
+            part = file.part(upload["received"])
+            try:
+                self.add_upload_part(upload["id"], upload["received"], part)
+            except ProblemError as error:
+                lost_answer(error)
             upload = self.get_upload(upload["id"])
+            tell(upload)
         return upload
+
+    def _begun(self, file: SentFile) -> Upload:
+        known = next(filter(file.is_of, self.iter_uploads(limit=100)), None)
+        return known or self.send(file.begin())
 
     def send(self, call: Call[T], *, retry_seconds: float | None = None) -> T:
         """Makes a call of `persona_assay.operations`.

@@ -3,9 +3,6 @@
 import uuid
 from pathlib import Path
 
-PART_BYTES = 4 * 1024 * 1024
-"""Of a file that is sent in parts."""
-
 
 class Draft:
     """A file that is written beside its place and then put there; an earlier one stays until that.
@@ -41,10 +38,3 @@ class Draft:
         """Leaves nothing behind unless the file was kept."""
         self._file.close()
         self._beside.unlink(missing_ok=True)
-
-
-def part_of(path: Path, start: int) -> bytes:
-    """A part of a file that is sent in several, from a byte on."""
-    with path.open("rb") as file:
-        file.seek(start)
-        return file.read(PART_BYTES)

@@ -536,19 +536,22 @@ def bridge(old: JudgeIn, new: JudgeIn, *, within: float = 0.05) -> Call[Bridge]:
 # -- sets ---------------------------------------------------------------------------------------------------------
 
 
-def create_upload(size: int, *, name: str | None = None) -> Call[Upload]:
+def create_upload(size: int, *, name: str | None = None, sha256: str | None = None) -> Call[Upload]:
     """Begins an upload of existing responses; the client's `upload` sends a whole file.
 
     Args:
         size: The file's bytes.
         name: Its name.
+        sha256: Its digest, in hexadecimal digits, by which a client finds the upload again.
     """
-    named = {"Upload-Metadata": f"filename {b64encode(name.encode()).decode()}"} if name else {}
+    known = given(filename=name, sha256=sha256)
+    pairs = [f"{each} {b64encode(value.encode()).decode()}" for each, value in known.items()]
+    told = {"Upload-Metadata": ",".join(pairs)} if pairs else {}
     return Call(
         "POST",
         "/v1/uploads",
         read_json,
-        headers={"Upload-Length": str(size), **named},
+        headers={"Upload-Length": str(size), **told},
         is_repeatable=False,
     )
 

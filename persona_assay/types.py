@@ -4054,6 +4054,8 @@ class Upload(TypedDict):
     object: Literal["upload"]
     name: str | None
     """The file's name."""
+    metadata: dict[str, str]
+    """What its client said of the file. Our clients give its `sha256`, to find it again."""
     status: Literal["receiving", "ready", "invalid"]
     """`receiving`: parts are missing. `ready`: jobs can use it. `invalid`: records are wrong; none is stored."""
     size: int

@@ -169,15 +169,16 @@ def _annotation(of: Any) -> str:
     """An annotation, the same on every version of Python."""
     if isinstance(of, str):
         return of
-    if of in {None, NoneType}:
+    if of is None or of is NoneType:
         return "None"
-    if not (members := get_args(of)):
+    members = of if isinstance(of, list) else get_args(of)  # a list: a Callable's arguments
+    if not members:
         return "..." if of is ... else str(getattr(of, "__name__", of))
     if get_origin(of) is Literal:
         return NAMED_LITERALS.get(of) or f"Literal[{', '.join(map(repr, members))}]"
     if get_origin(of) in {Union, UnionType}:
         return " | ".join(map(_annotation, members))
-    return f"{get_origin(of).__name__}[{', '.join(map(_annotation, members))}]"
+    return f"{getattr(get_origin(of), '__name__', '')}[{', '.join(map(_annotation, members))}]"
 
 
 # -- the API ------------------------------------------------------------------------------------------------------

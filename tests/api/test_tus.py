@@ -18,7 +18,8 @@ from tusclient.client import TusClient
 from app.api.uploads.routes import PIECE_BYTES
 from app.domain.keys.api_key import Scope
 from embedded.valkey import EmbeddedValkey
-from persona_assay import AssayClient
+from persona_assay import AssayClient, AssayError
+from persona_assay.types import Upload
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import Json, Service
 from tests.conftest import scratch_directory
@@ -94,7 +95,61 @@ class TestProtocol:
             client.add_upload_part(begun["id"], 0, file.read_bytes()[:777])
             found = client.upload(file, upload_id=begun["id"])
             assert (found["status"], found["records"], found["received"]) == ("ready", 6000, found["size"])
-            assert client.upload(file)["records"] == 6000
+
+    def test_our_client_finds_its_upload_again_and_sends_only_the_rest(
+        self, api: Service, tmp_path: Path
+    ) -> None:
+        """By the file's digest: under another name, too, and not after a change."""
+        file, moved = tmp_path / "texts.jsonl", tmp_path / "other.jsonl"
+        file.write_bytes(jsonl([ONE | {"text": "x" * 1000}] * 9000))
+        moved.write_bytes(file.read_bytes())
+        size = file.stat().st_size
+        told: list[Upload] = []
+
+        def stop_within(upload: Upload) -> None:
+            if upload["received"]:
+                raise KeyboardInterrupt
+
+        with AssayClient(api.url) as client:
+            with pytest.raises(KeyboardInterrupt):
+                client.upload(file, on_progress=stop_within)
+            found = client.upload(moved, on_progress=told.append)
+            assert (found["status"], found["records"], found["name"]) == ("ready", 9000, "texts.jsonl")
+            assert [each["received"] for each in told] == [4194304, 8388608, size]
+            assert client.upload(file)["id"] == found["id"]
+            file.write_bytes(jsonl([ONE | {"text": "y" * 1000}] * 9000))
+            assert file.stat().st_size == size
+            with pytest.raises(AssayError, match="is not an upload of"):
+                client.upload(file, upload_id=found["id"])
+            assert client.upload(file)["id"] != found["id"]
+
+    def test_our_client_goes_on_where_a_part_arrived_whose_answer_was_lost(
+        self, api: Service, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "texts.jsonl"
+        file.write_bytes(jsonl(LINES))
+
+        def send_first(upload: Upload) -> None:
+            if not upload["received"]:
+                assert patch(api, f"/v1/uploads/{upload['id']}", 0, jsonl(LINES[:3])).status_code == 204
+
+        with AssayClient(api.url) as client:
+            assert client.upload(file, on_progress=send_first)["records"] == 40
+
+    def test_our_client_does_not_send_a_file_that_changes_and_stops_at_an_error(
+        self, api: Service, tmp_path: Path
+    ) -> None:
+        file = tmp_path / "texts.jsonl"
+        file.write_bytes(jsonl([ONE | {"run": "x"}, *[ONE | {"text": "x" * 1000}] * 9000]))
+        with AssayClient(api.url) as client:
+            found = client.upload(file)
+            assert (found["status"], found["received"], found["error_count"]) == ("invalid", 4194304, 1)
+            file.write_bytes(jsonl(LINES))
+            with pytest.raises(AssayError, match="was changed while it was sent"):
+                client.upload(file, on_progress=lambda _: file.write_bytes(jsonl(LINES[1:])))
+            file.write_bytes(b"")
+            with pytest.raises(AssayError, match="at least 1"):
+                client.upload(file)
 
     def test_the_server_says_what_it_speaks(self, api: Service) -> None:
         said = api.http.options("/v1/uploads")
@@ -114,6 +169,16 @@ class TestProtocol:
         assert told.headers["upload-length"] == "100"
         assert told.headers["cache-control"] == "no-store"
         assert told.headers["upload-expires"].endswith("GMT")
+        assert "upload-metadata" not in told.headers
+
+    def test_what_the_client_said_of_the_file_is_told_again(self, api: Service) -> None:
+        """The protocol: answers to HEAD must have the header as it was given."""
+        given = f"z eg==,filename {base64.b64encode('é'.encode() * 200).decode()},empty,a YQ=="
+        path = begin(api, 100, **{"Upload-Metadata": given})
+        assert api.http.head(path).headers["upload-metadata"] == given
+        found = api.get(path).json()
+        assert found["metadata"] == {"z": "z", "filename": "é" * 200, "empty": "", "a": "a"}
+        assert found["name"] == "é" * 200
 
     def test_a_part_at_another_place_is_a_409_and_changes_nothing(self, api: Service) -> None:
         content = jsonl(LINES)
@@ -150,7 +215,7 @@ class TestProtocol:
             assert api.post("/v1/uploads", headers={"Upload-Length": length}).status_code == 422
         too_large = api.post("/v1/uploads", headers={"Upload-Length": str(2 * 1024**3 + 1)})
         assert (too_large.status_code, too_large.json()["code"]) == (413, "upload_too_large")
-        for metadata in ("filename %", "filename 4pyT4p", "filename AA=="):
+        for metadata in ("filename %", "filename 4pyT4p", "filename AA==", "a YQ==,a YQ==", "a YQ==,,b YQ=="):
             headers = {"Upload-Length": "5", "Upload-Metadata": metadata}
             refused = api.post("/v1/uploads", headers=headers)
             assert refused.json()["errors"][0]["pointer"] == "/header/Upload-Metadata"

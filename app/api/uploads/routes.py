@@ -143,9 +143,8 @@ async def create(
     Send its parts to `Location`; a job names it as `{"responses": {"upload": "upl_…"}}`. The protocol is tus 1.0 with creation,
     expiration, checksum and termination, so that any tus client can be used.
     """
-    name = _metadata(upload_metadata).get("filename")
     try:
-        found = await create_upload(services.uploads, tenant, upload_length, name)
+        found = await create_upload(services.uploads, tenant, upload_length, _metadata(upload_metadata))
     except UploadTooLargeError as error:
         raise _too_large(error) from error
     except UploadQuotaError as error:
@@ -180,6 +179,8 @@ async def head(upload_id: UploadId, services: ServicesDep, tenant: TenantDep) ->
     """Where the next part begins."""
     found = await find_upload(services.engine, tenant, upload_id)
     headers = {"Upload-Length": str(found.size), "Cache-Control": "no-store"} | _progress(found)
+    if found.metadata:
+        headers["Upload-Metadata"] = ",".join(map(_pair, found.metadata.items()))
     return Response(status_code=HTTPStatus.OK, headers=headers)
 
 
@@ -277,14 +278,23 @@ def _metadata(header: str | None) -> dict[str, str]:
         ProblemError: If the header is none of tus's, or a value no text that can be stored.
     """
     found: dict[str, str] = {}
-    for pair in (header or "").split(","):
+    for pair in header.split(",") if header else ():
         name, _, value = pair.strip().partition(" ")
+        if not name or name in found:
+            message = f"{name[:100]!r} is given twice" if name else "has a part without a name"
+            raise wrong_field("/header/Upload-Metadata", message)
         try:
-            found[name] = check_storable(base64.b64decode(value, validate=True).decode())[:300]
+            found[name] = check_storable(base64.b64decode(value, validate=True).decode())
         except (binascii.Error, ValueError) as error:
             message = f"{name[:100]!r} must be followed by UTF-8 text in base64, without U+0000"
             raise wrong_field("/header/Upload-Metadata", message) from error
     return found
+
+
+def _pair(item: tuple[str, str]) -> str:
+    """A name with its value as :func:`_metadata` reads them."""
+    name, value = item
+    return f"{name} {base64.b64encode(value.encode()).decode()}".rstrip()
 
 
 def _check(header: str, part: bytes) -> None:

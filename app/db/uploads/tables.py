@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, func
+from sqlalchemy import BigInteger, CheckConstraint, ForeignKey, Index, Integer, func, text
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.orm import Mapped, mapped_column
 
@@ -24,6 +24,8 @@ class UploadRow(Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     tenant: Mapped[str]
     name: Mapped[str | None]
+    file_metadata: Mapped[list[Any]] = mapped_column(JSONB, server_default=text("'[]'"))
+    """What the client said of the file: pairs of name and value, in its order."""
     status: Mapped[str]
     size: Mapped[int] = mapped_column(BigInteger)
     received: Mapped[int] = mapped_column(BigInteger)

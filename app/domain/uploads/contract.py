@@ -26,6 +26,10 @@ class Upload(Answer):
     id: str = Field(examples=["upl_01kxyz0abcdefghjkmnpqrstvw"])
     object: Literal["upload"] = "upload"
     name: str | None = Field(description="The file's name.")
+    metadata: dict[str, str] = Field(
+        description="What its client said of the file. Our clients give its `sha256`, to find it again.",
+        examples=[{"filename": "texts.jsonl"}],
+    )
     status: UploadStatus = Field(
         description="`receiving`: parts are missing. `ready`: jobs can use it. "
         "`invalid`: records are wrong; none is stored."

@@ -25,6 +25,8 @@ from app.services.long_texts import on_a_thread
 UPLOAD = "upl"
 MOST_UPLOADS = 100
 """Of one tenant at a time."""
+NAME_LENGTH = 300
+"""So much of a file's name is shown."""
 
 
 class UploadQuotaError(Exception):
@@ -70,7 +72,9 @@ class UploadDependencies:
         return datetime.now(UTC) + timedelta(days=self.days)
 
 
-async def create_upload(deps: UploadDependencies, tenant: str, size: int, name: str | None) -> Upload:
+async def create_upload(
+    deps: UploadDependencies, tenant: str, size: int, metadata: Mapping[str, str]
+) -> Upload:
     """Creates an upload.
 
     Raises:
@@ -82,7 +86,7 @@ async def create_upload(deps: UploadDependencies, tenant: str, size: int, name: 
         raise UploadTooLargeError(f"an upload may have at most {deps.most_bytes:,} bytes")
     if size < 1:
         raise InvalidJobError([FieldError("/header/Upload-Length", "must be at least 1")])
-    upload_id = new_id(UPLOAD)
+    upload_id, name = new_id(UPLOAD), metadata.get("filename")
     async with deps.engine.begin() as connection:
         held = await uploads.held(connection, tenant)
         if held.uploads >= MOST_UPLOADS:
@@ -93,8 +97,13 @@ async def create_upload(deps: UploadDependencies, tenant: str, size: int, name: 
         rules = dict(deps.rules.current)
         await uploads.create(
             connection,
-            {"id": upload_id, "tenant": tenant, "name": name, "status": "receiving"}
-            | {"size": size, "rules": rules, "expires_at": deps.expires_at()},
+            {
+                "id": upload_id,
+                "tenant": tenant,
+                "name": name and name[:NAME_LENGTH],
+                "file_metadata": list(metadata.items()),
+            }
+            | {"status": "receiving", "size": size, "rules": rules, "expires_at": deps.expires_at()},
         )
         return _shown(await _row(connection, tenant, upload_id))
 
@@ -246,5 +255,5 @@ async def _row(connection: Any, tenant: str, upload_id: str) -> UploadRow:
 
 
 def _shown(row: UploadRow) -> Upload:
-    names = Upload.model_fields.keys() - {"object"}
-    return Upload.model_validate({name: getattr(row, name) for name in names})
+    names = Upload.model_fields.keys() - {"object", "metadata"}
+    return Upload(metadata=dict(row.file_metadata), **{name: getattr(row, name) for name in names})
