@@ -95,14 +95,14 @@ async def _shown(
         found = await api_keys.list_keys(
             connection, tenant, limit=KEYS_A_PAGE + 1, after=cursors.beginning(after)
         )
-    last = found[KEYS_A_PAGE - 1] if len(found) > KEYS_A_PAGE else None
+    keys, following = cursors.cut(found, KEYS_A_PAGE, cursors.of_entry)
     return page(
         "keys.html.j2",
         status,
         here="/connections",
-        keys=[show_key(row) for row in found[:KEYS_A_PAGE]],
+        keys=[show_key(row) for row in keys],
         later=after is not None,
-        following=None if last is None else cursors.of_moment(last.created_at, last.id),
+        following=following,
         lifetimes=LIFETIMES,
         typed=typed,
         made=made,

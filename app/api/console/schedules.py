@@ -86,19 +86,19 @@ async def one(
 ) -> Response:
     """A schedule's values over time, its alarms and its runs, newest first."""
     found = await find_schedule(services.engine, tenant, schedule_id)
-    runs = await list_runs(
+    listed = await list_runs(
         services.engine, tenant, schedule_id, limit=RUNS_A_PAGE + 1, after=cursors.beginning(after)
     )
-    last = runs[RUNS_A_PAGE - 1] if len(runs) > RUNS_A_PAGE else None
+    runs, following = cursors.cut(listed, RUNS_A_PAGE, lambda run: cursors.of_moment(run.due, run.id))
     return page(
         "schedule.html.j2",
         here="/schedules",
         schedule=found,
-        runs=runs[:RUNS_A_PAGE],
+        runs=runs,
         figure=None if after is not None else await _figure(services, tenant, found),
         words_of=words_of,
         later=after is not None,
-        following=None if last is None else cursors.of_moment(last.due, last.id),
+        following=following,
     )
 
 

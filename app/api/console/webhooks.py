@@ -138,14 +138,14 @@ async def _one(
         found = await webhooks.list_deliveries(
             connection, tenant, webhook.id, limit=MESSAGES_A_PAGE + 1, after=cursors.beginning(after)
         )
-    last = found[MESSAGES_A_PAGE - 1] if len(found) > MESSAGES_A_PAGE else None
+    messages, following = cursors.cut(found, MESSAGES_A_PAGE, cursors.of_entry)
     return page(
         "webhook.html.j2",
         here="/connections",
         webhook=webhook,
-        messages=found[:MESSAGES_A_PAGE],
+        messages=messages,
         later=after is not None,
-        following=None if last is None else cursors.of_moment(last.created_at, last.id),
+        following=following,
         manages=caller.manages,
         **({"secret": None} | shown),
     )

@@ -38,26 +38,43 @@ After = Annotated[str | None, Query(description="`next_cursor` of the page befor
 """Where a page begins; ``None`` for the first one."""
 
 
+def cut(found: Sequence[T], limit: int, cursor: Callable[[T], str]) -> tuple[Sequence[T], str | None]:
+    """The entries of a page, and the cursor behind it if there is another one.
+
+    Args:
+        found: The entries, and one more if there is another page.
+        limit: How many entries a page has at most.
+        cursor: The cursor behind an entry.
+    """
+    return found[:limit], cursor(found[limit - 1]) if len(found) > limit else None
+
+
 def page(
-    kind: type[Kind], found: Sequence[T], limit: int, show: Callable[[T], Answer], cursor: Callable[[T], str]
+    kind: type[Kind],
+    found: Sequence[T],
+    limit: int,
+    show: Callable[[T], Answer] | None,
+    cursor: Callable[[T], str],
 ) -> Kind:
-    """A page of a list.
+    """A page of a list; see :func:`cut`.
 
     Args:
         kind: What the page is.
         found: Its entries, and one more if there is another page.
         limit: How many entries it has at most.
-        show: An entry as it is shown.
+        show: An entry as it is shown; ``None`` if that is what it is.
         cursor: The cursor behind an entry.
     """
-    shown, more = found[:limit], len(found) > limit
-    following = cursor(shown[-1]) if more else None
-    return kind(data=[show(entry) for entry in shown], has_more=more, next_cursor=following)
+    entries, following = cut(found, limit, cursor)
+    data = entries if show is None else [show(entry) for entry in entries]
+    return kind(data=data, has_more=following is not None, next_cursor=following)
 
 
-def newest_first(kind: type[Kind], found: Sequence[Made], limit: int, show: Callable[[Made], Answer]) -> Kind:
+def newest_first(
+    kind: type[Kind], found: Sequence[Made], limit: int, show: Callable[[Made], Answer] | None = None
+) -> Kind:
     """A page of a list that is ordered by creation; see :func:`page`."""
-    return page(kind, found, limit, show, lambda entry: of_moment(entry.created_at, entry.id))
+    return page(kind, found, limit, show, of_entry)
 
 
 def encoded(values: list[Any]) -> str:
@@ -97,8 +114,13 @@ def _storable(text: str) -> bool:
 
 
 def of_moment(created_at: datetime, id_: str) -> str:
-    """The cursor behind an entry of a list that is ordered by creation."""
+    """The cursor behind an entry that was made at a moment and has an id."""
     return encoded([created_at.isoformat(), id_])
+
+
+def of_entry(entry: Entry) -> str:
+    """The cursor behind an entry of a list that is ordered by creation."""
+    return of_moment(entry.created_at, entry.id)
 
 
 def beginning(after: str | None) -> tuple[datetime, str] | None:

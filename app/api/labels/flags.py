@@ -52,7 +52,7 @@ async def list_(
     job_id = None if job is None else job_id_of(job)
     begin = cursors.beginning(after)
     found = await list_flags(services.engine, tenant, job_id, after=begin, limit=limit + 1)
-    return cursors.newest_first(FlagList, found, limit, lambda flag: flag)
+    return cursors.newest_first(FlagList, found, limit)
 
 
 @router.delete("/{flag_id}", operation_id="removeFlag", responses=NOT_FOUND, summary="Remove a flag")

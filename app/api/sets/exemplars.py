@@ -65,6 +65,4 @@ async def of_job(
     found = await exemplars_of_job(
         services.engine, tenant, job_id, context.spec, limit=limit + 1, offset=offset
     )
-    return cursors.page(
-        JobExemplarList, found, limit, lambda entry: entry, lambda _: cursors.encoded([offset + limit])
-    )
+    return cursors.page(JobExemplarList, found, limit, None, lambda _: cursors.encoded([offset + limit]))

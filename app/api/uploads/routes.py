@@ -161,7 +161,7 @@ async def list_(
     """Uploads, newest first."""
     begin = cursors.beginning(after)
     found = await list_uploads(services.engine, tenant, after=begin, limit=limit + 1)
-    return cursors.newest_first(UploadList, found, limit, lambda upload: upload)
+    return cursors.newest_first(UploadList, found, limit)
 
 
 @router.get("/{upload_id}", operation_id="getUpload", responses=NOT_FOUND, summary="Get an upload")

@@ -102,7 +102,7 @@ async def list_(
 ) -> ScheduleList:
     """Schedules, newest first, each with its last run."""
     found = await list_schedules(services.engine, tenant, limit=limit + 1, after=cursors.beginning(after))
-    return cursors.newest_first(ScheduleList, found, limit, lambda schedule: schedule)
+    return cursors.newest_first(ScheduleList, found, limit)
 
 
 @router.get("/{schedule_id}", operation_id="getSchedule", responses=NOT_FOUND, summary="Get a schedule")
@@ -159,6 +159,4 @@ async def runs(
     found = await list_runs(
         services.engine, tenant, schedule_id, limit=limit + 1, after=cursors.beginning(after)
     )
-    return cursors.page(
-        ScheduleRunList, found, limit, lambda run: run, lambda run: cursors.of_moment(run.due, run.id)
-    )
+    return cursors.page(ScheduleRunList, found, limit, None, lambda run: cursors.of_moment(run.due, run.id))

@@ -83,7 +83,7 @@ async def list_(
         found = await webhooks.list_webhooks(
             connection, tenant, limit=limit + 1, after=cursors.beginning(after)
         )
-    return cursors.newest_first(WebhookList, found, limit, lambda webhook: webhook)
+    return cursors.newest_first(WebhookList, found, limit)
 
 
 @router.get("/{webhook_id}", operation_id="getWebhook", responses=NOT_FOUND, summary="Get a webhook")
@@ -172,4 +172,4 @@ async def list_deliveries(
         found = await webhooks.list_deliveries(
             connection, tenant, webhook_id, limit=limit + 1, after=cursors.beginning(after)
         )
-    return cursors.newest_first(DeliveryList, found, limit, lambda delivery: delivery)
+    return cursors.newest_first(DeliveryList, found, limit)

@@ -5,11 +5,12 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple, TypeAlias
 
-from sqlalchemy import ARRAY, ColumnElement, Select, Text, cast, func, literal_column, select, text, tuple_
+from sqlalchemy import ARRAY, ColumnElement, Select, Text, cast, func, literal_column, select, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 from sqlalchemy.orm import InstrumentedAttribute
 
 from app.db.jobs.jobs import COLUMNS, JobRow, job_row
+from app.db.pages import page_of
 from app.db.tables import UNLISTED, Job, JobResult
 from app.domain.jobs.listing import Archived, JobFilter, JobSort
 from app.domain.jobs.status import JobStatus
@@ -75,12 +76,8 @@ async def list_jobs(
         select(*COLUMNS, key.label("key"))
         .outerjoin(JobResult, JobResult.job_id == Job.id)
         .where(Job.tenant == tenant)
-        .order_by(*(each.desc() if descending else each.asc() for each in (key, Job.id)))
-        .limit(limit)
     )
-    if after is not None:
-        place = tuple_(key, Job.id)
-        query = query.where(place < after if descending else place > after)
+    query = page_of(query, key, Job.id, limit=limit, after=after, descending=descending)
     rows = await connection.execute(_only(query, wanted))
     return [Listed(job_row(row[:-1]), row.key) for row in rows]
 

@@ -17,13 +17,13 @@ from sqlalchemy import (
     or_,
     select,
     text,
-    tuple_,
     update,
 )
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.jobs.budgets import TAKEN_BY_KEY
 from app.db.keys.tables import ApiKey
+from app.db.pages import page_of
 
 USED_SECONDS = 60
 """How exactly it is noted when a key was last used."""
@@ -125,9 +125,7 @@ async def list_keys(
 ) -> list[KeyRow]:
     """Keys, newest first; ``after`` is (created_at, id) of the last one of the page before."""
     query = select(*_KEY).where(ApiKey.tenant == tenant)
-    if after is not None:
-        query = query.where(tuple_(ApiKey.created_at, ApiKey.id) < after)
-    query = query.order_by(ApiKey.created_at.desc(), ApiKey.id.desc()).limit(limit)
+    query = page_of(query, ApiKey.created_at, ApiKey.id, limit=limit, after=after)
     return [KeyRow(*row) for row in await connection.execute(query)]
 
 

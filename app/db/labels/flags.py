@@ -9,6 +9,7 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.labels.tables import FlagRow
+from app.db.pages import page_of
 
 _COLUMNS = FlagRow.__table__.columns
 _SUBJECT = ("job_id", "cell", "run", "item", "unit", "annotator")
@@ -44,15 +45,11 @@ async def read_page(
     limit: int,
 ) -> list[FlagRow]:
     """A tenant's flags, or those of a job, newest first; ``after`` is what the last one of the page before was created at, and its id."""
-    made = tuple_(FlagRow.created_at, FlagRow.id)
     query = select(*_COLUMNS).where(FlagRow.tenant == tenant)
-    if after is not None:
-        query = query.where(made < after)
     if job_id is not None:
         query = query.where(FlagRow.job_id == job_id)
-    newest = query.order_by(FlagRow.created_at.desc(), FlagRow.id.desc()).limit(limit)
-    rows = await connection.execute(newest)
-    return [_flag(row) for row in rows]
+    newest = page_of(query, FlagRow.created_at, FlagRow.id, limit=limit, after=after)
+    return [_flag(row) for row in await connection.execute(newest)]
 
 
 async def at(

@@ -5,9 +5,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, func, insert, make_url, select, text, tuple_, update
+from sqlalchemy import delete, func, insert, make_url, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.pages import page_of
 from app.db.uploads.tables import UploadRecord, UploadRow
 
 _LOCK = 0x75706C64
@@ -60,11 +61,8 @@ async def read_page(
     connection: AsyncConnection, tenant: str, *, after: tuple[datetime, str] | None, limit: int
 ) -> list[UploadRow]:
     """A tenant's uploads, newest first; ``after`` is what the last one of the page before was created at, and its id."""
-    made = tuple_(UploadRow.created_at, UploadRow.id)
     query = select(*UploadRow.__table__.columns).where(UploadRow.tenant == tenant)
-    if after is not None:
-        query = query.where(made < after)
-    newest = query.order_by(UploadRow.created_at.desc(), UploadRow.id.desc()).limit(limit)
+    newest = page_of(query, UploadRow.created_at, UploadRow.id, limit=limit, after=after)
     return [UploadRow(**row._mapping) for row in await connection.execute(newest)]  # noqa: SLF001
 
 

@@ -9,6 +9,7 @@ from sqlalchemy import func, select, text, tuple_, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.pages import page_of
 from app.db.watching.tables import ScheduleRun
 from app.domain.jobs.status import TERMINAL, JobStatus
 
@@ -71,9 +72,7 @@ async def list_runs(
     """A schedule's runs, newest first; ``after`` is (due, id) of the last one of the page before."""
     run = ScheduleRun
     query = select(*_RUN).where(run.tenant == tenant, run.schedule_id == schedule_id)
-    if after is not None:
-        query = query.where(tuple_(run.due, run.id) < after)
-    query = query.order_by(run.due.desc(), run.id.desc()).limit(limit)
+    query = page_of(query, run.due, run.id, limit=limit, after=after)
     return [RunRow(*row) for row in await connection.execute(query)]
 
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import delete, func, insert, select, text, tuple_, update
+from sqlalchemy import delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.pages import page_of
 from app.db.watching.tables import Schedule, ScheduleRun
 
 
@@ -59,9 +60,7 @@ async def list_schedules(
 ) -> list[ScheduleRow]:
     """A tenant's schedules, newest first; ``after`` is (created_at, id) of the last one of the page before."""
     query = select(*_SCHEDULE).where(Schedule.tenant == tenant)
-    if after is not None:
-        query = query.where(tuple_(Schedule.created_at, Schedule.id) < after)
-    query = query.order_by(Schedule.created_at.desc(), Schedule.id.desc()).limit(limit)
+    query = page_of(query, Schedule.created_at, Schedule.id, limit=limit, after=after)
     return [ScheduleRow(*row) for row in await connection.execute(query)]
 
 

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import case, delete, func, insert, select, text, tuple_, update
+from sqlalchemy import case, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.pages import page_of
 from app.db.webhooks.tables import Webhook, WebhookDelivery
 from app.domain.jobs.status import JobStatus
 from app.domain.webhooks import contract
@@ -115,9 +116,7 @@ async def list_webhooks(
 ) -> list[contract.Webhook]:
     """A tenant's webhooks, newest first; ``after`` is (created_at, id) of the last one of the page before."""
     query = select(*_WEBHOOK).where(Webhook.tenant == tenant)
-    if after is not None:
-        query = query.where(tuple_(Webhook.created_at, Webhook.id) < after)
-    query = query.order_by(Webhook.created_at.desc(), Webhook.id.desc()).limit(limit)
+    query = page_of(query, Webhook.created_at, Webhook.id, limit=limit, after=after)
     return [contract.Webhook.of_row(row) for row in await connection.execute(query)]
 
 
@@ -197,9 +196,7 @@ async def list_deliveries(
     """A webhook's messages, newest first; ``after`` is (created_at, id) of the last one of the page before."""
     delivery = WebhookDelivery
     query = select(*_DELIVERY).where(delivery.tenant == tenant, delivery.webhook_id == webhook_id)
-    if after is not None:
-        query = query.where(tuple_(delivery.created_at, delivery.id) < after)
-    query = query.order_by(delivery.created_at.desc(), delivery.id.desc()).limit(limit)
+    query = page_of(query, delivery.created_at, delivery.id, limit=limit, after=after)
     rows = await connection.execute(query)
     return [contract.Delivery.of_row(row) for row in rows]
 
