@@ -33,9 +33,14 @@ SCHEDULES = "/v1/schedules"
 SCHEDULE = f"{SCHEDULES}/{{schedule_id}}"
 
 
-def create_schedule(wanted: ScheduleIn) -> Call[Schedule]:
-    """Creates a schedule, which runs a job again whenever it is due and watches one of its values."""
-    return Call("POST", SCHEDULES, read_json, body=wanted, is_repeatable=False)
+def create_schedule(wanted: ScheduleIn, *, idempotency_key: str | None = None) -> Call[Schedule]:
+    """Creates a schedule, which runs a job again whenever it is due and watches one of its values.
+
+    Args:
+        wanted: The schedule.
+        idempotency_key: Repeated calls with the same key and schedule return the same one for 24 hours; default: a new key.
+    """
+    return Call("POST", SCHEDULES, read_json, body=wanted, headers=repetition_key(idempotency_key))
 
 
 def schedule(schedule_id: str) -> Call[Schedule]:

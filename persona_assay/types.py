@@ -3861,7 +3861,7 @@ class ScheduleRun(TypedDict):
     schedule: str
     due: str
     state: Literal["due", "running", "measured", "failed", "skipped", "missed"]
-    """`missed`: the service was down. `skipped`: the previous run had not ended, or the budget is used up. `failed`: the job was refused, or has no value."""
+    """`missed`: the service was down, or an internal error put the schedule off. `skipped`: the previous run had not ended, or the budget is used up. `failed`: the job was refused, or has no value."""
     reason: str | None
     """Why there is no value."""
     missed: int

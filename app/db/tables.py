@@ -171,16 +171,17 @@ class Reservation(Base):
 
 
 class IdempotencyKey(Base):
-    """Which job or webhook a client's ``Idempotency-Key`` made, and a hash of the body that it came with."""
+    """Which job, webhook or schedule a client's ``Idempotency-Key`` made, and a hash of the body that it came with."""
 
     __tablename__ = "idempotency_keys"
-    __table_args__ = (CheckConstraint("num_nonnulls(job_id, webhook_id) = 1", name="made"),)
+    __table_args__ = (CheckConstraint("num_nonnulls(job_id, webhook_id, schedule_id) = 1", name="made"),)
 
     tenant: Mapped[str] = mapped_column(primary_key=True)
     key: Mapped[str] = mapped_column(primary_key=True)
     body_hash: Mapped[str]
     job_id: Mapped[str | None] = mapped_column(ForeignKey("jobs.id", ondelete="CASCADE"))
     webhook_id: Mapped[str | None] = mapped_column(ForeignKey("webhooks.id", ondelete="CASCADE"))
+    schedule_id: Mapped[str | None] = mapped_column(ForeignKey("schedules.id", ondelete="CASCADE"))
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 

@@ -12,11 +12,13 @@ from tests.observe import eventually
 
 KEY = {"Idempotency-Key": "again"}
 WEBHOOK: Json = {"url": "https://receiver.example/hook"}
+SCHEDULE: Json = {"cron": "0 2 * * *", "job": job_body()}
 GENERATE: Json = {"generate": {"count": 3, "reasoner": "simulated/sim-reasoner"}}
 MADE: list[Any] = [
     pytest.param("/v1/jobs", job_body(), id="jobs"),
     pytest.param("/v1/persona-sets", GENERATE, id="jobs that make up personas"),
     pytest.param("/v1/webhooks", WEBHOOK, id="webhooks"),
+    pytest.param("/v1/schedules", SCHEDULE, id="schedules"),
     pytest.param("/v1/persona-sets", {"personas": ["a blunt critic"]}, id="persona sets"),
     pytest.param(
         "/v1/question-sets", {"questions": {"a cowboy": {"expected_action": ["Why?"]}}}, id="question sets"
@@ -27,7 +29,7 @@ AT_ONCE = 50
 
 @pytest.fixture
 def empty(api: Service) -> Iterator[Service]:
-    api.empty("webhooks", "persona_sets", "question_sets")
+    api.empty("webhooks", "schedules", "persona_sets", "question_sets")
     yield api
     api.execute("DROP FUNCTION IF EXISTS refuse_keys CASCADE")
 
@@ -75,8 +77,22 @@ class TestWebhooks:
         assert empty.post("/v1/webhooks", WEBHOOK, headers=KEY).json()["id"] != made["id"]
 
 
+class TestSchedules:
+    def test_a_key_is_for_one_body_and_one_thing_and_free_when_it_is_deleted(self, empty: Service) -> None:
+        made = empty.post("/v1/schedules", SCHEDULE, headers=KEY)
+        assert made.status_code == 201
+        for path, body in (("/v1/schedules", SCHEDULE | {"name": "x"}), ("/v1/webhooks", WEBHOOK)):
+            refused = empty.post(path, body, headers=KEY)
+            assert (refused.status_code, pointers(refused)) == (422, ["/header/Idempotency-Key"])
+        paused = empty.http.patch(made.headers["Location"], json={"paused": True}).json()
+        again = empty.post("/v1/schedules", SCHEDULE, headers=KEY)
+        assert (again.status_code, again.json()) == (201, paused)
+        assert empty.http.delete(made.headers["Location"]).status_code == 204
+        assert empty.post("/v1/schedules", SCHEDULE, headers=KEY).json()["id"] != paused["id"]
+
+
 class TestCrash:
-    @pytest.mark.parametrize(("path", "body"), MADE[:3])
+    @pytest.mark.parametrize(("path", "body"), MADE[:4])
     def test_between_a_thing_and_its_key_leaves_neither(self, empty: Service, path: str, body: Json) -> None:
         empty.execute(
             "CREATE FUNCTION refuse_keys() RETURNS trigger LANGUAGE plpgsql"

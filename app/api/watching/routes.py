@@ -12,8 +12,9 @@ from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.openapi import NOT_FOUND, PROBLEMS
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
+from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.jobs.job_route import job_of
+from app.api.jobs.routes import IdempotencyKey
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn
 from app.domain.keys.api_key import Scope
@@ -25,6 +26,7 @@ from app.domain.watching.contract import (
     ScheduleRunList,
 )
 from app.services.errors import NotFoundError, WrongStateError
+from app.services.idempotency import ClientKey
 from app.services.identifiers import id_form
 from app.services.jobs.clone import changed_body
 from app.services.watching.schedules import (
@@ -34,6 +36,7 @@ from app.services.watching.schedules import (
     find_schedule,
     list_runs,
     list_schedules,
+    made_schedule,
 )
 
 router = APIRouter(
@@ -52,7 +55,13 @@ ScheduleId = Annotated[
 @router.post("", operation_id="createSchedule", status_code=201, summary="Create a schedule")
 @needs(Scope.SUBMIT)
 async def create(
-    body: ScheduleIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep, response: Response
+    request: StrictRequest,
+    body: ScheduleIn,
+    services: ServicesDep,
+    tenant: TenantDep,
+    caller: CallerDep,
+    response: Response,
+    idempotency_key: IdempotencyKey = None,
 ) -> Schedule:
     """Runs a job again whenever it is due, and watches one of its values.
 
@@ -64,12 +73,17 @@ async def create(
     change of the judge is told from one of the model. Webhooks report `drift.detected`, `schedule.run_missed`,
     `schedule.run_skipped` and `schedule.run_failed`.
     """
-    made = await schedule_of(services, tenant, caller, body)
+    key = ClientKey.of(idempotency_key, await request.sent())
+    made = None if key is None else await made_schedule(services.engine, tenant, key)
+    if made is None:
+        made = await schedule_of(services, tenant, caller, body, key)
     response.headers["Location"] = f"/v1/schedules/{made.id}"
     return made
 
 
-async def schedule_of(services: Services, tenant: str, caller: Caller, body: ScheduleIn) -> Schedule:
+async def schedule_of(
+    services: Services, tenant: str, caller: Caller, body: ScheduleIn, key: ClientKey | None = None
+) -> Schedule:
     """Keeps a schedule; what is wrong with its job is told with the place in the schedule."""
     if body.clone is not None:
         place, sent = "/clone", await _cloned(services, tenant, body.clone)
@@ -81,7 +95,7 @@ async def schedule_of(services: Services, tenant: str, caller: Caller, body: Sch
         raise InvalidJobError(
             [FieldError(f"{place}{each.pointer}", each.message) for each in error.errors]
         ) from error
-    return await create_schedule(services.submission, tenant, body, sent, job, caller.key_id)
+    return await create_schedule(services.submission, tenant, body, sent, job, caller.key_id, key)
 
 
 async def _cloned(services: Services, tenant: str, job_id: str) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Idempotency keys: which job or webhook a client's key made, for a day."""
+"""Idempotency keys: which job, webhook or schedule a client's key made, for a day."""
 
 from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert as upsert
@@ -15,8 +15,9 @@ async def claim_key(
     *,
     job_id: str | None = None,
     webhook_id: str | None = None,
+    schedule_id: str | None = None,
 ) -> tuple[str, str] | None:
-    """Takes an ``Idempotency-Key`` for the job or the webhook that this transaction has just inserted.
+    """Takes an ``Idempotency-Key`` for the one thing that this transaction has just inserted.
 
     A second transaction with the same key waits here until the first has ended. Keys older than a day are free.
 
@@ -32,7 +33,14 @@ async def claim_key(
     )
     taken = await connection.execute(
         upsert(IdempotencyKey)
-        .values(tenant=tenant, key=key, body_hash=body_hash, job_id=job_id, webhook_id=webhook_id)
+        .values(
+            tenant=tenant,
+            key=key,
+            body_hash=body_hash,
+            job_id=job_id,
+            webhook_id=webhook_id,
+            schedule_id=schedule_id,
+        )
         .on_conflict_do_nothing()
         .returning(IdempotencyKey.key)
     )
@@ -42,8 +50,9 @@ async def claim_key(
 
 
 async def find_key(connection: AsyncConnection, tenant: str, key: str) -> tuple[str, str] | None:
-    """The (id of a job or webhook, body hash) that hold a key since less than a day, if any."""
-    made = func.coalesce(IdempotencyKey.job_id, IdempotencyKey.webhook_id).label("made")
+    """The (id of a job, webhook or schedule, body hash) that hold a key since less than a day, if any."""
+    ids = (IdempotencyKey.job_id, IdempotencyKey.webhook_id, IdempotencyKey.schedule_id)
+    made = func.coalesce(*ids).label("made")
     held = await connection.execute(
         select(made, IdempotencyKey.body_hash)
         .where(IdempotencyKey.tenant == tenant, IdempotencyKey.key == key)

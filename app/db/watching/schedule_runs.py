@@ -55,6 +55,25 @@ async def insert_run(connection: AsyncConnection, values: Mapping[str, Any]) -> 
     return written.first() is not None
 
 
+_THIN = text(
+    "WITH removed AS (DELETE FROM schedule_runs r USING ("
+    " SELECT id, row_number() OVER (PARTITION BY date_trunc('day', due, 'UTC') ORDER BY value IS NULL, due DESC) AS place"
+    " FROM schedule_runs WHERE tenant = :tenant AND schedule_id = :schedule AND due < ("
+    "  SELECT due FROM schedule_runs WHERE schedule_id = :schedule ORDER BY due DESC OFFSET :whole LIMIT 1)) old"
+    " WHERE r.id = old.id AND old.place > 1 AND r.alarms = '[]' AND r.ended_at IS NOT NULL RETURNING r.usd)"
+    " UPDATE schedules SET removed_usd = removed_usd + (SELECT coalesce(sum(usd), 0) FROM removed)"
+    " WHERE tenant = :tenant AND id = :schedule AND EXISTS (SELECT FROM removed)"
+)
+
+
+async def thin(connection: AsyncConnection, tenant: str, schedule_id: str, whole: int) -> None:
+    """Keeps a locked schedule's last ``whole`` runs, and of those before them the last one of each day with a value, and the alarms.
+
+    The schedule keeps what the others have cost.
+    """
+    await connection.execute(_THIN, {"tenant": tenant, "schedule": schedule_id, "whole": whole - 1})
+
+
 async def is_active(connection: AsyncConnection, schedule_id: str) -> bool:
     """Whether a run of a schedule has not ended."""
     found = select(ScheduleRun.id).where(ScheduleRun.schedule_id == schedule_id, _IS_ACTIVE).limit(1)

@@ -29,6 +29,7 @@ class ScheduleRow:
     key_id: str | None
     paused_reason: str | None
     next_due: datetime | None
+    put_off_until: datetime | None
     created_at: datetime
     updated_at: datetime
 
@@ -89,6 +90,7 @@ async def lock_due(connection: AsyncConnection) -> tuple[ScheduleRow, datetime] 
         await connection.execute(
             select(func.clock_timestamp(), *_SCHEDULE)
             .where(Schedule.next_due <= func.clock_timestamp())
+            .where(func.coalesce(Schedule.put_off_until, Schedule.next_due) <= func.clock_timestamp())
             .order_by(Schedule.next_due)
             .limit(1)
             .with_for_update(skip_locked=True)
@@ -104,19 +106,30 @@ async def set_next_due(
     await connection.execute(
         update(Schedule)
         .where(Schedule.id == schedule.id, Schedule.tenant == schedule.tenant)
-        .values(next_due=due, paused_reason=paused_reason)
+        .values(next_due=due, paused_reason=paused_reason, put_off_until=None)
+    )
+
+
+async def put_off(connection: AsyncConnection, schedule: ScheduleRow, until: datetime) -> None:
+    """Has a locked schedule left alone until then; it stays due."""
+    await connection.execute(
+        update(Schedule)
+        .where(Schedule.id == schedule.id, Schedule.tenant == schedule.tenant)
+        .values(put_off_until=until)
     )
 
 
 async def spent(connection: AsyncConnection, tenant: str, schedule_ids: Collection[str]) -> dict[str, float]:
-    """What schedules' runs that have ended have cost, in US dollars; nothing of those without any."""
-    run = ScheduleRun
-    rows = await connection.execute(
-        select(run.schedule_id, func.sum(run.usd))
-        .where(run.tenant == tenant, run.schedule_id.in_(schedule_ids), run.usd.is_not(None))
-        .group_by(run.schedule_id)
+    """What schedules' runs that have ended have cost, in US dollars."""
+    kept = select(func.coalesce(func.sum(ScheduleRun.usd), 0.0)).where(
+        ScheduleRun.tenant == tenant, ScheduleRun.schedule_id == Schedule.id
     )
-    return {schedule_id: usd or 0.0 for schedule_id, usd in rows}
+    rows = await connection.execute(
+        select(Schedule.id, (Schedule.removed_usd + kept.scalar_subquery()).label("usd")).where(
+            Schedule.tenant == tenant, Schedule.id.in_(schedule_ids)
+        )
+    )
+    return {row.id: row.usd for row in rows}
 
 
 async def has_key_ended(connection: AsyncConnection, tenant: str, key_id: str) -> bool:

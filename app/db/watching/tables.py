@@ -38,6 +38,10 @@ class Schedule(Base):
     paused_reason: Mapped[str | None]
     next_due: Mapped[datetime | None]
     """Null while it is paused, and where it is never due again."""
+    put_off_until: Mapped[datetime | None]
+    """Until when it is not looked at, after an error of ours; what was due meanwhile is told as missed."""
+    removed_usd: Mapped[float] = mapped_column(server_default=text("0"))
+    """What the runs have cost that are not kept any more."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
     updated_at: Mapped[datetime] = mapped_column(server_default=func.now())
 

@@ -148,7 +148,7 @@ class ScheduleRun(Answer):
     schedule: str
     due: datetime
     state: RunState = Field(
-        description="`missed`: the service was down. `skipped`: the previous run had not ended, or the budget"
+        description="`missed`: the service was down, or an internal error put the schedule off. `skipped`: the previous run had not ended, or the budget"
         " is used up. `failed`: the job was refused, or has no value."
     )
     reason: str | None = Field(description="Why there is no value.")

@@ -4,6 +4,7 @@ A local time that a change of the clock leaves out is due when the clock has mov
 minute or the hour is ``*``, each passing of the real clock counts.
 """
 
+import contextlib
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -55,7 +56,7 @@ def check_cron(expression: str) -> str:
         raise ValueError("must have five fields: minute, hour, day of month, month, day of week")
     try:
         found = list(islice(due_times(expression, "UTC", _START), _LOOKED_AT))
-    except (CronSimError, OverflowError) as error:
+    except CronSimError as error:
         raise ValueError(_wrong(str(error))) from error
     if len(found) < 2:  # noqa: PLR2004 - one alone is no schedule
         raise ValueError("is never due")
@@ -70,9 +71,10 @@ def _wrong(said: str) -> str:
 
 
 def due_times(expression: str, zone: str, after: datetime) -> Iterator[datetime]:
-    """The due times after a moment, in UTC, the next one first; ends if there is none within 50 years."""
-    for due in CronSim(expression, after.astimezone(ZoneInfo(zone))):
-        yield due.astimezone(UTC)
+    """The due times after a moment, in UTC, the next one first; ends if there is none within 50 years, or before the year 10,000."""
+    with contextlib.suppress(OverflowError):
+        for due in CronSim(expression, after.astimezone(ZoneInfo(zone))):
+            yield due.astimezone(UTC)
 
 
 def next_due(expression: str, zone: str, after: datetime) -> datetime | None:

@@ -153,6 +153,21 @@ class PreparedJob:
         return sum(e.calls for e in self.estimates)
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenJob:
+    """A job as it was written, and what the queue is to be told of.
+
+    Attributes:
+        row: The job's row.
+        announced: Its shards that can be claimed.
+        settled: Whether it can be finalized at once.
+    """
+
+    row: JobRow
+    announced: Sequence[int]
+    settled: bool
+
+
 def prepare_job(deps: SubmissionDependencies, wanted: JobIn, check: Check = lambda: None) -> PreparedJob:
     """Resolves a request and lays out its parts; spends nothing and writes nothing.
 
@@ -288,32 +303,54 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
             if made is not None:
                 return await _earlier_job(connection, tenant, made)
     prepared = await check_submission(deps, tenant, submission)
-    job_id = new_id("job")
     async with deps.engine.connect() as connection:
-        payers = await payers_of(connection, tenant, submission.capped_key)
-        await _keep_caps(deps.prices, connection, payers, submission, prepared)
-        try:
-            await _insert(connection, tenant, job_id, submission, prepared, payers)
-        except TextsGoneError:
-            gone = FieldError("/responses", "the texts were deleted meanwhile")
-            raise InvalidJobError([gone]) from None
+        written = await write_job(deps, connection, tenant, submission, prepared)
         if client_key is not None:
             held = await idempotency.claim_key(
-                connection, tenant, client_key.key, client_key.body_hash, job_id=job_id
+                connection, tenant, client_key.key, client_key.body_hash, job_id=written.row.id
             )
             if held is not None:
                 await connection.rollback()
                 return await _earlier_job(connection, tenant, client_key.made_by(held))
-        announced = await shards.refill(connection, job_id, deps.window)
-        settled = await _settled(connection, job_id, prepared)
-        row = await jobs.get_job(connection, tenant, job_id)
         await connection.commit()
-    await deps.queue.announce_shards(announced)
-    if settled:
-        await deps.queue.announce_finalize(job_id)
+    await announce_job(deps.queue, written)
+    return written.row
+
+
+async def write_job(
+    deps: SubmissionDependencies,
+    connection: AsyncConnection,
+    tenant: str,
+    submission: Submission,
+    prepared: PreparedJob,
+) -> WrittenJob:
+    """Writes a job in the caller's transaction; if that commits, :func:`announce_job` is due.
+
+    Raises:
+        InvalidJobError: If its texts were deleted meanwhile.
+        SpendingCapError: If the cap of the API key or the tenant does not leave enough for it.
+    """
+    job_id = new_id("job")
+    payers = await payers_of(connection, tenant, submission.capped_key)
+    await _keep_caps(deps.prices, connection, payers, submission, prepared)
+    try:
+        await _insert(connection, tenant, job_id, submission, prepared, payers)
+    except TextsGoneError:
+        gone = FieldError("/responses", "the texts were deleted meanwhile")
+        raise InvalidJobError([gone]) from None
+    announced = await shards.refill(connection, job_id, deps.window)
+    settled = await _settled(connection, job_id, prepared)
+    row = await jobs.get_job(connection, tenant, job_id)
     if row is None:
         raise RuntimeError(f"{job_id} vanished inside its own transaction")
-    return row
+    return WrittenJob(row, announced, settled)
+
+
+async def announce_job(queue: Queue, written: WrittenJob) -> None:
+    """Tells the queue of a job that is committed; a job that nobody announces, the sweeper does."""
+    await queue.announce_shards(written.announced)
+    if written.settled:
+        await queue.announce_finalize(written.row.id)
 
 
 async def check_submission(deps: SubmissionDependencies, tenant: str, submission: Submission) -> PreparedJob:

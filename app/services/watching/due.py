@@ -20,7 +20,8 @@ from app.services.identifiers import new_id
 log = structlog.get_logger(__name__)
 
 PUT_OFF = timedelta(hours=1)
-"""After so long a schedule is looked at again that could not be, such as one whose time zone this machine does not know: others go on."""
+"""After so long a schedule is looked at again that could not be, such as one whose time zone this machine does not know: others go on.
+What was due meanwhile is told as missed."""
 LATEST = timedelta(hours=6)
 """So much later a run still begins, if nothing swept when it was due."""
 MOST_COUNTED = 10_000
@@ -30,6 +31,9 @@ OVERLAP = "the previous run has not ended"
 USED_UP = "the schedule's budget is used up"
 KEY_ENDED = "the API key of the schedule was revoked or has expired"
 NOT_SWEPT = "the service was not running"
+PUT_OFF_BY_ERROR = "an internal error put the schedule off"
+KEPT_WHOLE = 5000
+"""Runs of a schedule that are all kept; of older ones the last one of each day."""
 
 
 async def begin_due(engine: AsyncEngine) -> bool:
@@ -46,7 +50,7 @@ async def begin_due(engine: AsyncEngine) -> bool:
             if is_away(error):
                 raise
             log.exception("schedule not run; trying again in an hour", schedule=schedule.id)
-            await schedules.set_next_due(connection, schedule, now + PUT_OFF)
+            await schedules.put_off(connection, schedule, now + PUT_OFF)
     return True
 
 
@@ -59,12 +63,13 @@ async def _begin(connection: AsyncConnection, schedule: ScheduleRow, now: dateti
     for _, due in zip(range(MOST_COUNTED), takewhile(lambda due: due <= now, times), strict=False):
         passed.append(due)
     following = next(due_times(schedule.cron, schedule.time_zone, now), None)
+    why_missed = NOT_SWEPT if schedule.put_off_until is None else PUT_OFF_BY_ERROR
     if now - passed[-1] > LATEST:
-        await _note(connection, schedule, passed[-1], "missed", NOT_SWEPT, missed=len(passed))
+        await _note(connection, schedule, passed[-1], "missed", why_missed, missed=len(passed))
         await schedules.set_next_due(connection, schedule, following)
         return
     if len(passed) > 1:
-        await _note(connection, schedule, passed[-2], "missed", NOT_SWEPT, missed=len(passed) - 1)
+        await _note(connection, schedule, passed[-2], "missed", why_missed, missed=len(passed) - 1)
     paused = await _why_paused(connection, schedule)
     if paused is not None:
         reason, why = paused
@@ -86,7 +91,7 @@ async def _why_paused(connection: AsyncConnection, schedule: ScheduleRow) -> tup
         return "key_ended", KEY_ENDED
     if schedule.total_usd is not None:
         spent = await schedules.spent(connection, schedule.tenant, [schedule.id])
-        if schedule.total_usd - spent.get(schedule.id, 0.0) < LEAST_USD:
+        if schedule.total_usd - spent[schedule.id] < LEAST_USD:
             return "budget_used_up", USED_UP
     return None
 
@@ -106,6 +111,7 @@ async def _note(
     ended = None if state == "due" else due
     values |= {"state": state, "reason": reason, "missed": missed, "ended_at": ended}
     written = await schedule_runs.insert_run(connection, values)
+    await schedule_runs.thin(connection, schedule.tenant, schedule.id, KEPT_WHOLE)
     if written and state != "due":
         event = JobEvent.RUN_MISSED if state == "missed" else JobEvent.RUN_SKIPPED
         data = told(schedule, run_id, due) | {"reason": reason, "missed": missed}

@@ -1,19 +1,19 @@
 """Takes a run further: its anchors' job, then its own, then its figures; each exactly once.
 
-A run's row is locked while a step of it is made. Its jobs are submitted under an idempotency key of the run, which no client can send,
-so that a step that was not noted finds the job that it has made.
+A run's row is locked while a step of it is made. One transaction writes a job and notes it, so that neither is there without the other,
+however long nobody looks after a crash.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.health import is_away
-from app.db.jobs import idempotency, listing
+from app.db.jobs import listing
 from app.db.watching import schedule_runs, schedules
 from app.db.watching.schedule_runs import JobState, RunRow
 from app.db.watching.schedules import ScheduleRow
@@ -21,8 +21,14 @@ from app.db.webhooks import webhooks
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.request import JobIn
 from app.domain.webhooks.webhook import JobEvent
-from app.services.errors import IdempotencyConflictError, ModelNotAllowedError, SpendingCapError
-from app.services.jobs.submit import Submission, SubmissionDependencies, submit_job
+from app.services.errors import ModelNotAllowedError, SpendingCapError
+from app.services.jobs.submit import (
+    Submission,
+    SubmissionDependencies,
+    announce_job,
+    check_submission,
+    write_job,
+)
 from app.services.watching.bodies import anchor_job, run_job
 from app.services.watching.due import LEAST_USD, told
 from app.services.watching.measure import measure
@@ -39,12 +45,19 @@ Submitting = Callable[[], SubmissionDependencies]
 """Gives what submitting takes; made when it is first needed, for most services have no schedules."""
 
 
+class _Wanted(NamedTuple):
+    """A job that a run is to submit, and the column that will name it."""
+
+    tenant: str
+    column: str
+    submission: Submission
+
+
 @dataclass(frozen=True, slots=True)
 class _Step:
     """A locked run with what its next step goes by."""
 
     connection: AsyncConnection
-    deps: Submitting
     schedule: ScheduleRow
     run: RunRow
     states: Mapping[str, JobState]
@@ -62,7 +75,9 @@ async def advance(engine: AsyncEngine, deps: Submitting) -> None:
     for run_id in waiting:
         try:
             async with engine.begin() as connection:
-                await _advance_run(connection, deps, run_id)
+                wanted = await _advance_run(connection, run_id)
+            if wanted is not None:
+                await _submit(engine, deps(), run_id, wanted)
         except Exception as error:
             if is_away(error):
                 raise
@@ -70,41 +85,73 @@ async def advance(engine: AsyncEngine, deps: Submitting) -> None:
             await _give_up_late(engine, run_id, error)
 
 
-async def _advance_run(connection: AsyncConnection, deps: Submitting, run_id: str) -> None:
+async def _locked(connection: AsyncConnection, run_id: str) -> _Step | None:
     run = await schedule_runs.lock_run(connection, run_id)
     if run is None:
-        return
+        return None
     schedule = await schedules.get_schedule(connection, run.tenant, run.schedule_id)
     if schedule is None:
-        return
+        return None
     ids = [id_ for id_ in (run.anchor_job_id, run.job_id) if id_ is not None]
     states = await schedule_runs.job_states(connection, run.tenant, ids)
-    step = _Step(connection, deps, schedule, run, states)
+    return _Step(connection, schedule, run, states)
+
+
+async def _advance_run(connection: AsyncConnection, run_id: str) -> _Wanted | None:
+    """Ends a run whose jobs have, or says which job it is to submit."""
+    step = await _locked(connection, run_id)
+    if step is None:
+        return None
+    run = step.run
     if run.job_id is not None:
         if step.has_ended(run.job_id):
             await _end(step)
-    elif schedule.anchors is not None and run.anchor_job_id is None:
-        await _submit(step, "anchor_job_id")
+    elif step.schedule.anchors is not None and run.anchor_job_id is None:
+        return await _wanted(step, "anchor_job_id")
     elif run.anchor_job_id is None or step.has_ended(run.anchor_job_id):
-        await _submit(step, "job_id")
+        return await _wanted(step, "job_id")
+    return None
 
 
-async def _submit(step: _Step, column: str) -> None:
-    """Submits one of a run's jobs, or finds the one that was submitted and not noted."""
-    run, schedule = step.run, step.schedule
-    key = f"{schedule.id} {run.id} {column}"  # a client's has no spaces
-    made = await idempotency.find_key(step.connection, run.tenant, key)
+async def _wanted(step: _Step, column: str) -> _Wanted | None:
     try:
-        job_id = made[0] if made is not None else await _submitted(step, column, key)
-    except IdempotencyConflictError:
-        return  # somebody submits it just now; the next look finds it
+        return _Wanted(step.run.tenant, column, await _submission(step, column))
+    except InvalidJobError as error:
+        await _refused(step, column, error)
+        return None
+
+
+async def _submit(engine: AsyncEngine, deps: SubmissionDependencies, run_id: str, wanted: _Wanted) -> None:
+    """Submits a run's job. It is planned without a lock, for a transaction that rests for a minute is ended."""
+    try:
+        prepared = await check_submission(deps, wanted.tenant, wanted.submission)
     except REFUSED as error:
-        await _fail(step, f"the {'anchors' if column == 'anchor_job_id' else 'job'}: {error}"[:MOST_WORDS])
+        async with engine.begin() as connection:
+            step = await _locked(connection, run_id)
+            if step is not None:
+                await _refused(step, wanted.column, error)
         return
-    await schedule_runs.change_run(step.connection, run, **{column: job_id}, state="running")
+    async with engine.begin() as connection:
+        step = await _locked(connection, run_id)
+        if step is None or getattr(step.run, wanted.column) is not None:
+            return  # somebody else was faster
+        try:
+            async with connection.begin_nested():
+                written = await write_job(deps, connection, wanted.tenant, wanted.submission, prepared)
+        except REFUSED as error:
+            await _refused(step, wanted.column, error)
+            return
+        await schedule_runs.change_run(
+            connection, step.run, **{wanted.column: written.row.id}, state="running"
+        )
+    await announce_job(deps.queue, written)
 
 
-async def _submitted(step: _Step, column: str, key: str) -> str:
+async def _refused(step: _Step, column: str, error: Exception) -> None:
+    await _fail(step, f"the {'anchors' if column == 'anchor_job_id' else 'job'}: {error}"[:MOST_WORDS])
+
+
+async def _submission(step: _Step, column: str) -> Submission:
     schedule, tenant = step.schedule, step.run.tenant
     most = await _left(step)
     wanted: JobIn
@@ -117,8 +164,7 @@ async def _submitted(step: _Step, column: str, key: str) -> str:
     if schedule.key_id is not None and await schedules.is_capped(step.connection, tenant, schedule.key_id):
         capped = schedule.key_id
     name = wanted.name or schedule.name or schedule.id
-    submission = Submission(wanted, sent, name, key, capped)
-    return (await submit_job(step.deps(), tenant, submission)).id
+    return Submission(wanted, sent, name, capped_key=capped)
 
 
 async def _left(step: _Step) -> float | None:
@@ -130,7 +176,7 @@ async def _left(step: _Step) -> float | None:
         limits.append(schedule.run_usd - (taken or 0.0))
     if schedule.total_usd is not None:
         spent = await schedules.spent(step.connection, schedule.tenant, [schedule.id])
-        limits.append(schedule.total_usd - spent.get(schedule.id, 0.0) - (taken or 0.0))
+        limits.append(schedule.total_usd - spent[schedule.id] - (taken or 0.0))
     return max(LEAST_USD, min(limits)) if limits else None
 
 
@@ -193,9 +239,5 @@ async def _give_up_late(engine: AsyncEngine, run_id: str, error: Exception) -> N
             return
         schedule = await schedules.get_schedule(connection, run.tenant, run.schedule_id)
         if schedule is not None:
-            step = _Step(connection, lambda: _never(error), schedule, run, {})
+            step = _Step(connection, schedule, run, {})
             await _fail(step, f"an internal error: {type(error).__name__}")
-
-
-def _never(error: Exception) -> SubmissionDependencies:
-    raise error

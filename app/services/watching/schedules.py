@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db.jobs import idempotency
 from app.db.locks import lock
 from app.db.watching import schedule_runs, schedules
 from app.db.watching.schedule_runs import RunRow
@@ -18,7 +19,8 @@ from app.domain.watching import contract
 from app.domain.watching.contract import AnchorsIn, ScheduleBudgetIn, ScheduleChangeIn, ScheduleIn
 from app.domain.watching.cron import next_due
 from app.domain.watching.figure import figure_of
-from app.services.errors import NotFoundError
+from app.services.errors import IdempotencyConflictError, NotFoundError
+from app.services.idempotency import ClientKey
 from app.services.identifiers import new_id
 from app.services.jobs.submit import PreparedJob, Submission, SubmissionDependencies, check_submission
 from app.services.jobs.view import find_job
@@ -36,8 +38,9 @@ async def create_schedule(
     job: Mapping[str, Any],
     of_job: JobIn,
     key_id: str | None,
+    client_key: ClientKey | None = None,
 ) -> contract.Schedule:
-    """Keeps a schedule whose job could be run now.
+    """Keeps a schedule whose job could be run now; or finds the one that the same request made meanwhile.
 
     Args:
         deps: What planning its job takes.
@@ -46,8 +49,10 @@ async def create_schedule(
         job: The body of its job.
         of_job: The same, validated.
         key_id: The API key that was shown.
+        client_key: The client's key for this request, if it gave one.
 
     Raises:
+        IdempotencyConflictError: If that key came with another body within the last day.
         InvalidJobError: If the job or its anchors can't be run, the figure would not be there, or there are too many schedules.
     """
     prepared = await _planned(deps, tenant, of_job, job, "/job" if wanted.clone is None else "/clone")
@@ -59,6 +64,9 @@ async def create_schedule(
     schedule_id = new_id("sched")
     async with deps.engine.begin() as connection:
         await lock(connection, f"schedules of {tenant}")
+        made = None if client_key is None else await client_key.made_before(connection, tenant)
+        if made is not None:
+            return await _made(connection, tenant, made)
         if await schedules.count_schedules(connection, tenant) >= MOST_SCHEDULES:
             raise InvalidJobError([FieldError("", f"limit of {MOST_SCHEDULES} schedules reached")])
         await schedules.insert_schedule(
@@ -77,7 +85,31 @@ async def create_schedule(
                 **_due(wanted.cron, wanted.time_zone, paused=wanted.paused),
             },
         )
+        if client_key is not None:
+            held = await idempotency.claim_key(
+                connection, tenant, client_key.key, client_key.body_hash, schedule_id=schedule_id
+            )
+            if held is not None:
+                raise IdempotencyConflictError  # something else took it meanwhile
     return await find_schedule(deps.engine, tenant, schedule_id)
+
+
+async def made_schedule(engine: AsyncEngine, tenant: str, client_key: ClientKey) -> contract.Schedule | None:
+    """The schedule that the same request made within the last day, if it did.
+
+    Raises:
+        IdempotencyConflictError: If the key came with another body, or for something else.
+    """
+    async with engine.connect() as connection:
+        made = await client_key.made_before(connection, tenant)
+        return None if made is None else await _made(connection, tenant, made)
+
+
+async def _made(connection: AsyncConnection, tenant: str, schedule_id: str) -> contract.Schedule:
+    found = await _read(connection, tenant, schedule_id)
+    if found is None:
+        raise IdempotencyConflictError
+    return found
 
 
 async def _planned(
@@ -165,6 +197,7 @@ def _due(cron: str, zone: str, *, paused: bool) -> dict[str, Any]:
     return {
         "paused_reason": BY_USER if paused else None,
         "next_due": None if paused else next_due(cron, zone, datetime.now(UTC)),
+        "put_off_until": None,
     }
 
 
@@ -222,12 +255,15 @@ async def find_schedule(engine: AsyncEngine, tenant: str, schedule_id: str) -> c
         NotFoundError: If the tenant has none of that id.
     """
     async with engine.connect() as connection:
-        row = await schedules.get_schedule(connection, tenant, schedule_id)
-        if row is None:
-            raise NotFoundError("schedule not found")
-        last = await schedule_runs.last_runs(connection, tenant, [schedule_id])
-        spent = await schedules.spent(connection, tenant, [schedule_id])
-    return _shown(row, spent.get(row.id, 0.0), last.get(row.id))
+        found = await _read(connection, tenant, schedule_id)
+    if found is None:
+        raise NotFoundError("schedule not found")
+    return found
+
+
+async def _read(connection: AsyncConnection, tenant: str, schedule_id: str) -> contract.Schedule | None:
+    row = await schedules.get_schedule(connection, tenant, schedule_id)
+    return None if row is None else (await _with_runs(connection, tenant, [row]))[0]
 
 
 async def list_schedules(
@@ -236,9 +272,16 @@ async def list_schedules(
     """A tenant's schedules, newest first."""
     async with engine.connect() as connection:
         rows = await schedules.list_schedules(connection, tenant, limit=limit, after=after)
-        ids = [row.id for row in rows]
-        last = await schedule_runs.last_runs(connection, tenant, ids)
-        spent = await schedules.spent(connection, tenant, ids)
+        return await _with_runs(connection, tenant, rows)
+
+
+async def _with_runs(
+    connection: AsyncConnection, tenant: str, rows: Sequence[ScheduleRow]
+) -> list[contract.Schedule]:
+    ids = [row.id for row in rows]
+    last = await schedule_runs.last_runs(connection, tenant, ids)
+    spent = await schedules.spent(connection, tenant, ids)
+    # One that was deleted after its row was read has neither.
     return [_shown(row, spent.get(row.id, 0.0), last.get(row.id)) for row in rows]
 
 

@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,8 +14,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.jobs.request import JobIn
 from app.domain.watching.contract import Schedule, ScheduleChangeIn, ScheduleIn, ScheduleRun
-from app.services.jobs.submit import SubmissionDependencies, submit_job
-from app.services.watching import runs as runs_module
+from app.services.jobs.submit import SubmissionDependencies
+from app.services.watching import due
 from app.services.watching.due import begin_due
 from app.services.watching.process import run_due, running_schedules
 from app.services.watching.schedules import change_schedule, create_schedule, find_schedule, list_runs
@@ -140,25 +143,35 @@ class TestDue:
         for schedule in made:
             assert [run.state for run in await the_runs(deps.engine, schedule)] == ["running"]
 
-    async def test_a_crash_between_the_job_and_its_note_makes_no_second_job(
-        self, deps: SubmissionDependencies, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.slow  # a process for each death
+    async def test_whenever_the_sweeper_dies_and_however_long_nobody_looks_there_is_one_job(
+        self, deps: SubmissionDependencies, database_url: str
     ) -> None:
-        schedule = await new_schedule(deps)
-        await due_ago(deps.engine, schedule, timedelta(0))
-        submit = submit_job
-
-        async def dies(*args: Any) -> Any:
-            await submit(*args)
-            raise RuntimeError("the process is gone")
-
-        monkeypatch.setattr(runs_module, "submit_job", dies)
-        await look(deps)
-        assert await scalar(deps.engine, "SELECT count(*) FROM jobs") == 1
-        assert [run.job for run in await the_runs(deps.engine, schedule)] == [None]
-        monkeypatch.setattr(runs_module, "submit_job", submit)
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert [run.job] == [row.id for row in await execute(deps.engine, "SELECT id FROM jobs")]
+        died, places = 0, [*range(1, 200, 9)]
+        for place in places:
+            schedule = await new_schedule(deps)
+            await due_ago(deps.engine, schedule, timedelta(seconds=1))
+            look_and_die = (sys.executable, "-m", "tests.integration.services.watching.dying_sweeper")
+            ended = await asyncio.to_thread(
+                subprocess.run, (*look_and_die, database_url, str(place)), timeout=120, check=False
+            )
+            assert ended.returncode == -signal.SIGKILL
+            for statement in (
+                "DELETE FROM idempotency_keys",
+                "UPDATE schedule_runs SET due = due - interval '3 days'",
+                "UPDATE jobs SET created_at = created_at - interval '3 days'",
+            ):
+                await execute(deps.engine, statement)
+            had_one = await scalar(deps.engine, "SELECT count(*) FROM jobs") == 1
+            await look(deps)
+            (run,) = await the_runs(deps.engine, schedule)
+            assert [run.job] == [row.id for row in await execute(deps.engine, "SELECT id FROM jobs")]
+            died += 1
+            await execute(deps.engine, "DELETE FROM jobs")
+            await execute(deps.engine, "DELETE FROM schedules")
+            if had_one:  # it has died after the last statement: telling the queue
+                break
+        assert 3 < died < len(places)
 
     async def test_a_paused_one_is_not_due_and_misses_nothing(self, deps: SubmissionDependencies) -> None:
         schedule = await new_schedule(deps)
@@ -182,9 +195,33 @@ class TestDue:
         await look(deps)
         assert await the_runs(deps.engine, broken) == []
         assert [run.state for run in await the_runs(deps.engine, sound)] == ["running"]
-        found = await find_schedule(deps.engine, TENANT, broken.id)
-        assert found.next_due is not None
-        assert timedelta(minutes=50) < found.next_due - datetime.now(UTC) <= timedelta(hours=1)
+        put_off = await scalar(
+            deps.engine, "SELECT put_off_until FROM schedules WHERE id = :id", id=broken.id
+        )
+        assert timedelta(minutes=50) < put_off - datetime.now(UTC) <= timedelta(hours=1)
+
+    async def test_what_was_due_while_one_was_put_off_is_told_as_missed(
+        self, deps: SubmissionDependencies
+    ) -> None:
+        """Due every hour, put off at five hours ago, and its time zone is known again at last."""
+        schedule = await new_schedule(deps, cron="0 * * * *")
+        now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
+        await due_ago(deps.engine, schedule, datetime.now(UTC) - (now - timedelta(hours=5)))
+        await execute(deps.engine, "UPDATE schedules SET time_zone = 'Nowhere'")
+        await look(deps)
+        assert await the_runs(deps.engine, schedule) == []
+        await execute(deps.engine, "UPDATE schedules SET time_zone = 'UTC'")
+        await look(deps)
+        assert await the_runs(deps.engine, schedule) == []  # its hour has not passed
+        await execute(deps.engine, "UPDATE schedules SET put_off_until = now()")
+        await look(deps)
+        missed, made = await the_runs(deps.engine, schedule)
+        assert (missed.state, missed.missed, missed.reason) == (
+            *("missed", 5, "an internal error put the schedule off"),
+        )
+        assert (made.state, made.due) == ("running", now)
+        assert [data["missed"] for _, data in await messages(deps.engine)] == [5]
+        assert await scalar(deps.engine, "SELECT put_off_until FROM schedules") is None
 
     async def test_the_sweepers_task_does_it_until_it_ends(self, deps: SubmissionDependencies) -> None:
         schedule = await new_schedule(deps)
@@ -192,6 +229,31 @@ class TestDue:
         async with asyncio.timeout(30), running_schedules(deps.engine, lambda: deps):
             while not [run for run in await the_runs(deps.engine, schedule) if run.job]:  # noqa: ASYNC110 - another task's work
                 await asyncio.sleep(0.05)
+
+
+class TestThinning:
+    async def test_of_runs_before_the_last_ones_each_day_keeps_one_and_all_alarms(
+        self, deps: SubmissionDependencies, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Four a day for ten days, at 0.25 dollars each; the last one of the fifth day has no value. The last four are kept."""
+        monkeypatch.setattr(due, "KEPT_WHOLE", 4)
+        schedule = await new_schedule(deps, cron="0 */6 * * *")
+        await execute(
+            deps.engine,
+            "INSERT INTO schedule_runs (id, tenant, schedule_id, due, state, value, alarms, usd, ended_at)"
+            " SELECT 'srun_' || n, :tenant, :id, '2026-01-01Z'::timestamptz + n * interval '6 hours',"
+            " CASE WHEN n = 19 THEN 'failed' ELSE 'measured' END, CASE WHEN n <> 19 THEN n / 100.0 END,"
+            " CASE WHEN n = 8 THEN '[{}]'::jsonb ELSE '[]' END, 0.25, now() FROM generate_series(0, 39) n",
+            tenant=TENANT,
+            id=schedule.id,
+        )
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await begin_due(deps.engine)
+        rows = await execute(deps.engine, "SELECT id FROM schedule_runs ORDER BY due")
+        kept = [int(row.id.removeprefix("srun_")) for row in rows[:-1]]
+        assert kept == [3, 7, 8, 11, 15, 18, 23, 27, 31, 35, 36, 37, 38, 39]
+        found = await find_schedule(deps.engine, TENANT, schedule.id)
+        assert found.budget.spent_usd == 10.0  # 40 × 0.25, whatever is kept
 
 
 class TestTold:

@@ -1,5 +1,6 @@
-from datetime import UTC, datetime
-from itertools import islice
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import islice, takewhile
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -44,6 +45,58 @@ class TestDueTimes:
         assert due == datetime(2028, 2, 29, tzinfo=UTC)
 
 
+CLOCKS = [
+    ("Europe/Berlin", "2026-03-28T12:00"),
+    ("Europe/Berlin", "2026-10-24T12:00"),
+    ("America/Santiago", "2026-04-04T12:00"),
+    ("America/Santiago", "2026-09-05T12:00"),  # at midnight, which is left out
+    ("Africa/Cairo", "2026-04-23T12:00"),
+    ("Africa/Casablanca", "2026-02-14T12:00"),
+    ("Australia/Lord_Howe", "2026-04-04T00:00"),  # by half an hour
+    ("Australia/Lord_Howe", "2026-10-03T00:00"),
+]
+
+
+@cache
+def every_minute(zone: str, start: datetime) -> list[tuple[datetime, datetime]]:
+    """Each minute of two days in UTC, and what the clock of a zone shows then."""
+    minutes = [start + timedelta(minutes=n) for n in range(2 * 24 * 60 + 1)]
+    return [(minute, minute.astimezone(ZoneInfo(zone)).replace(tzinfo=None)) for minute in minutes]
+
+
+class TestChangesOfTheClock:
+    @pytest.mark.parametrize(("zone", "start"), CLOCKS)
+    @pytest.mark.parametrize("hours", [(0,), (1,), (2,), (3,), (0, 2, 12), (1, 2, 3)])
+    @pytest.mark.parametrize("minutes", [(0,), (30,), (15, 45)])
+    def test_each_time_on_the_clock_is_due_once_when_it_is_first_shown_or_passed_over(
+        self, zone: str, start: str, hours: tuple[int, ...], minutes: tuple[int, ...]
+    ) -> None:
+        begin = datetime.fromisoformat(start).replace(tzinfo=UTC)
+        clock = every_minute(zone, begin)
+        latest, wanted = clock[0][1], []
+        for minute, shown in clock[1:]:
+            passed = [
+                latest + timedelta(minutes=n + 1) for n in range((shown - latest) // timedelta(minutes=1))
+            ]
+            if any(each.hour in hours and each.minute in minutes for each in passed):
+                wanted.append(minute)
+            latest = max(latest, shown)
+        expression = f"{','.join(map(str, minutes))} {','.join(map(str, hours))} * * *"
+        found = takewhile(lambda due: due <= clock[-1][0], due_times(expression, zone, begin))
+        assert list(found) == wanted
+
+    @pytest.mark.parametrize(("zone", "start"), CLOCKS)
+    @pytest.mark.parametrize("expression", ["0 * * * *", "*/15 * * * *", "15,45 * * * *"])
+    def test_every_hour_means_each_time_that_the_clock_shows_it(
+        self, zone: str, start: str, expression: str
+    ) -> None:
+        begin = datetime.fromisoformat(start).replace(tzinfo=UTC)
+        clock = every_minute(zone, begin)
+        shows = {"0": {0}, "*/15": {0, 15, 30, 45}, "15,45": {15, 45}}[expression.partition(" ")[0]]
+        found = takewhile(lambda due: due <= clock[-1][0], due_times(expression, zone, begin))
+        assert list(found) == [minute for minute, shown in clock[1:] if shown.minute in shows]
+
+
 class TestCheck:
     @pytest.mark.parametrize(
         ("expression", "said"),
@@ -63,6 +116,8 @@ class TestCheck:
             ("5-1 * * * *", "minute is wrong"),
             ("* * * * *", "every 15 minutes"),
             ("*/10 * * * *", "every 15 minutes"),
+            ("*/7 * * * *", "every 15 minutes"),
+            ("*/28 * * * *", "every 15 minutes"),  # 56 and, 4 minutes later, 0
             ("0,5 2 1 1 *", "every 15 minutes"),
             ("59,0 0,23 * * *", "every 15 minutes"),
             ("٣ 0 * * *", "minute is wrong"),
@@ -73,10 +128,25 @@ class TestCheck:
             check_cron(expression)
 
     @pytest.mark.parametrize(
-        "expression", ["*/15 * * * *", "30 2 * * *", "0 9 * * MON-FRI", "0 0 1 */3 *", "0 0 L * *"]
+        "expression",
+        [
+            "*/15 * * * *",
+            "30 2 * * *",
+            "0 9 * * MON-FRI",
+            "0 0 1 */3 *",
+            "0 0 L * *",
+            "0 */7 * * *",
+            "0 0 29 2 *",
+        ],
     )
     def test_others_are_taken(self, expression: str) -> None:
         assert check_cron(f"  {expression} ".replace(" ", "  ")) == expression
+
+    def test_what_is_due_every_28_years_is_taken_however_far_that_reaches(self) -> None:
+        """A February has five Mondays in 2044, 2072, … to the year 10,000."""
+        assert check_cron("0 0 * 2 MON#5") == "0 0 * 2 MON#5"
+        due = next_due("0 0 * 2 MON#5", "UTC", datetime(2026, 1, 1, tzinfo=UTC))
+        assert due == datetime(2044, 2, 29, tzinfo=UTC)
 
     def test_a_zone_that_there_is_not_is_refused_with_the_nearest(self) -> None:
         with pytest.raises(ValueError, match="Europe/Berlin"):
