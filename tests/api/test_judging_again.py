@@ -2,12 +2,16 @@
 
 import html
 import json
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+import psycopg
 import pytest
 
 from tests.api.service import Json, Service, job_body, pointers
 from tests.api.test_finished_jobs import RESPONSES
+from tests.databases import libpq_url
+from tests.observe import eventually
 
 JUDGES = ["simulated/sim-judge", "simulated/sim-judge-noisy"]
 
@@ -78,6 +82,91 @@ class TestTheSameJudges:
         assert ours == theirs
         groups = stack.get(f"/v1/jobs/{judged_again['id']}/groups").json()["groups"]
         assert {"attribute": "caution", "value": "high"}.items() <= groups[-1].items()
+
+
+class TestBesideTheSource:
+    """A job and its source have the same texts: what is compared is judges."""
+
+    def test_the_same_judges_show_no_difference(
+        self, stack: Service, finished: Json, judged_again: Json
+    ) -> None:
+        sides = [{"job": job["id"], "model": "shy"} for job in (judged_again, finished)]
+        found = stack.post("/v1/comparisons", {"a": sides[0], "b": sides[1], "pairing": "items"}).json()
+        differences = [row["difference"] for row in found["differences"] if row["pairs"]]
+        assert differences == [0] * len(differences) != []
+        assert not any("judges differ" in note for note in found["notes"])
+
+    def test_other_judges_are_named_as_what_differs(self, stack: Service, finished: Json) -> None:
+        job = again(stack, finished, judges=["simulated/sim-judge-noisy"])
+        sides = [{"job": each["id"], "model": "shy"} for each in (job, finished)]
+        notes = stack.post("/v1/comparisons", {"a": sides[0], "b": sides[1]}).json()["notes"]
+        assert "The judges differ, which may explain a difference." in notes
+        threshold = f"acc_atom not worse than {finished['id']}:shy by 0.3"
+        gate = stack.get(f"/v1/jobs/{job['id']}/gate", params={"threshold": threshold}).json()
+        assert gate["verdict"] == "inconclusive"
+        assert all("the judges differ" in check["reason"] for check in gate["checks"])
+
+    def test_a_gate_holds_it_to_its_source(self, stack: Service, finished: Json, judged_again: Json) -> None:
+        threshold = f"acc_atom not worse than {finished['id']}:shy by 0.3"
+        gate = stack.get(f"/v1/jobs/{judged_again['id']}/gate", params={"threshold": threshold}).json()
+        (check,) = [each for each in gate["checks"] if each["of"]["model"] == "shy"]
+        assert check["value"] == 0
+        assert check["reason"].endswith("no interval: 2 personas; an interval needs 5")
+        assert "judges differ" not in check["reason"]
+
+
+class TestSubmission:
+    def test_a_key_makes_one_job_of_the_same_request(self, stack: Service, finished: Json) -> None:
+        body: Json = {"judges": JUDGES, "responses": {"job": finished["id"], "sample": {"responses": 4}}}
+        key = {"Idempotency-Key": "judged-again"}
+        first, second = (stack.post("/v1/jobs", body, headers=key) for _ in range(2))
+        assert first.json()["id"] == second.json()["id"]
+        body["responses"]["sample"]["seed"] = 1
+        answer = stack.post("/v1/jobs", body, headers=key)
+        assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_conflict")
+
+    def test_calls_are_confirmed_by_what_judging_takes(self, stack: Service, judged_again: Json) -> None:
+        calls = sum(row["calls"] for row in judged_again["usage"]["by_model"])
+        body = judged_again["spec"] | {"confirm_calls": calls - 1}
+        answer = stack.post("/v1/jobs", body)
+        assert (answer.status_code, pointers(answer)) == (422, ["/confirm_calls"])
+        assert f"{calls:,} calls" in answer.json()["errors"][0]["message"]
+        assert stack.post("/v1/jobs", body | {"confirm_calls": calls}).status_code == 202
+
+    def test_a_budget_pauses_it_and_more_money_ends_it(
+        self, stack: Service, finished: Json, judged_again: Json
+    ) -> None:
+        body = {"judges": JUDGES, "responses": {"job": finished["id"]}, "budget": {"calls": 9}}
+        job = stack.wait(stack.submit(body)["id"], "paused")
+        assert (job["error"]["code"], job["usage"]["calls"]) == ("budget_exhausted", 9)
+        path = f"/v1/jobs/{job['id']}"
+        assert stack.http.patch(path, json={"budget": {"calls": 100_000}}).status_code == 200
+        assert stack.post(f"{path}/resume").status_code == 200
+        job = stack.wait(job["id"], "completed")
+        assert results_of(stack, job)["cells"] == results_of(stack, judged_again)["cells"]
+        calls = [sum(row["calls"] for row in each["usage"]["by_model"]) for each in (job, judged_again)]
+        assert calls[0] == calls[1], "none was made twice"
+
+    def test_texts_that_are_deleted_meanwhile_leave_nothing(self, stack: Service) -> None:
+        source = stack.wait(stack.submit(job_body())["id"], "completed")
+        with (
+            psycopg.connect(libpq_url(stack.database_url)) as other,
+            ThreadPoolExecutor(1) as pool,
+        ):
+            other.execute("LOCK TABLE cells IN SHARE MODE")  # reading goes on, storing a job waits
+            before = stack.rows()
+            sent = pool.submit(stack.post, "/v1/jobs", {"responses": {"job": source["id"]}, "judges": JUDGES})
+            waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'cells'::regclass"
+            assert eventually(lambda: stack.count(waiting) == 1)
+            texts = "DELETE FROM responses WHERE cell_id IN (SELECT id FROM cells WHERE job_id = %s)"
+            gone = other.execute(texts, [source["id"]]).rowcount
+            other.commit()
+            answer = sent.result(60)
+        assert (answer.status_code, pointers(answer)) == (422, ["/responses"])
+        assert answer.json()["errors"][0]["message"] == "the texts were deleted meanwhile"
+        after = stack.rows()
+        assert before["responses"] - after["responses"] == gone == 2
+        assert (before["jobs"], before["cells"]) == (after["jobs"], after["cells"])
 
 
 def test_a_filter_and_other_personas_tasks_and_protocol_hold(stack: Service, finished: Json) -> None:
@@ -203,7 +292,10 @@ def test_a_plan_knows_the_calls_exactly(stack: Service, judged_again: Json) -> N
         ({"filter": {"personas": ["E-low", "solo"]}}, "/responses/filter/personas/1"),
         ({"filter": {"tasks": ["essays"]}}, "/responses/filter/tasks/0"),
         ({"filter": {"items": ["Z-9"]}}, "/responses/filter/items/0"),
-        ({"filter": {"runs": [17]}}, "/responses/filter"),
+        ({"filter": {"runs": [0, 17]}}, "/responses/filter/runs/1"),
+        ({"filter": {"instructions": [9, 0]}}, "/responses/filter/instructions/0"),
+        ({"filter": {"status": ["filtered"]}}, "/responses/filter"),
+        ({"judges": [{"imported": "old", "provenance": {"source": "x"}}]}, "/judges/0"),
         ({"filter": {"status": ["failed"]}}, "/responses/filter/status/0"),
         ({"filter": {"colour": ["red"]}}, "/responses/filter/colour"),
         ({"sample": {"responses": 0}}, "/responses/sample/responses"),

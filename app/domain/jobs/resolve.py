@@ -31,6 +31,7 @@ from app.domain.jobs.resolve_verdicts import VerdictsPlacer, check_imported, imp
 from app.domain.jobs.source_request import UploadTextsIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stored_texts import Chosen, choose, place
+from app.domain.jobs.uneven_runs import uneven_runs
 from app.domain.jobs.verdicts_request import ImportedJudgeIn
 from app.domain.judging.hardening import key_problems
 from app.domain.judging.imported import GivenUnits
@@ -182,6 +183,8 @@ class _Resolver:
         verdicts = VerdictsPlacer(spec.judges, self._fail)
         if self.chosen is None:
             placed = self._place_responses(spec, cells, verdicts)
+            spec = replace(spec, uneven_runs=uneven_runs(placed))
+            placed += _unanswered(spec, cells, placed)
         else:
             placed = place(self.chosen.texts, spec, cells, self.asked, self._fail)
         spec = replace(spec, given_units=self._given_units(spec, verdicts))
@@ -610,8 +613,6 @@ class _Resolver:
             placed.append(
                 ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text, units, given, grades)
             )
-        if spec.gym is not None and spec.provided:
-            placed += missing_answers(gym(cells), placed, spec.gym.questions)
         return tuple(placed)
 
     def _item_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
@@ -660,6 +661,15 @@ class _Resolver:
         message = f"more than {MOST_QUESTIONS:,} different questions of this task and persona"
         self._fail(f"{pointer}/question", message)
         return None
+
+
+def _unanswered(
+    spec: JobSpec, cells: tuple[Cell, ...], placed: tuple[ProvidedResponse, ...]
+) -> tuple[ProvidedResponse, ...]:
+    """The responses to PersonaGym's questions that the existing texts lack."""
+    if spec.gym is None or not spec.provided:
+        return ()
+    return tuple(missing_answers(gym(cells), placed, spec.gym.questions))
 
 
 def _asked_in(cell: Cell, item: int) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from app.domain.errors import escape_pointer
 from app.domain.instruments.dimension import Scale
 from app.domain.jobs.plan import Cell, GymCell, traits_at
+from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import JobIn, JudgingIn, ResponseIn
 from app.domain.jobs.verdicts_request import ImportedJudgeIn, VerdictsIn
 from app.domain.judging.imported import GivenUnits, ImportedScores, Score, readings
@@ -26,7 +27,10 @@ def check_imported(request: JobIn, judges: Sequence[Model], fail: Fail) -> None:
         return
     if not isinstance(request.responses, list):
         for n in imported:
-            fail(f"/judges/{n}", "an imported judge needs responses that bring its verdicts")
+            fail(
+                f"/judges/{n}",
+                f"an imported judge needs responses that bring its verdicts{_why_not(request)}",
+            )
     if request.judging != JudgingIn():
         fail(
             "/judging", "imported judges can't be asked again: leave it out, or leave out the imported judges"
@@ -35,6 +39,15 @@ def check_imported(request: JobIn, judges: Sequence[Model], fail: Fail) -> None:
         for name in ("protocol", "execution", "reuse"):
             if getattr(request, name) != JobIn.model_fields[name].default:
                 fail(f"/{name}", "has no effect: all judges are imported, so none is called")
+
+
+def _why_not(request: JobIn) -> str:
+    """What of a job's existing texts brings no verdicts, and what to do instead."""
+    if request.source is not None:
+        return ", and texts of a job bring none: to set its judges beside others, compare both jobs or bridge them"
+    if isinstance(request.responses, QaIn):
+        return ", and PersonaGym's files bring none: give the answers as a list, with grades"
+    return ""
 
 
 class VerdictsPlacer:

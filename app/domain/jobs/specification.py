@@ -70,6 +70,7 @@ class JobSpec:
         opposite: Whether personas are also compared with the opposite ones of the job.
         source: Where existing texts were copied from, if another job had them.
         given_units: What came with the texts, or with imported verdicts, instead of the segmenter's sentences.
+        uneven_runs: Runs of existing texts that lack an item which another run of their cell has; ``None`` where nobody counted them.
     """
 
     personas: tuple[Persona, ...]
@@ -93,6 +94,7 @@ class JobSpec:
     opposite: bool = False
     source: TextSource | None = None
     given_units: GivenUnits | None = None
+    uneven_runs: int | None = None
 
     @property
     def runs(self) -> int:

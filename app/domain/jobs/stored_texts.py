@@ -247,16 +247,21 @@ def _unknown_names(offered: StoredTexts, wanted: FilterIn) -> Iterator[tuple[str
     spec = offered.spec
     tasks = [task.id for task in spec.tasks]
     gym = () if spec.gym is None else spec.gym.tasks
-    known: dict[str, tuple[str, list[str]]] = {
+    texts = [*offered.texts, *offered.failed]
+    known: dict[str, tuple[str, Sequence[str | int]]] = {
         "models": ("model", [model.label for model in spec.models]),
         "personas": ("persona", [persona.id for persona in spec.personas]),
         "tasks": ("task", [*tasks, *(task.id for task in gym)]),
-        "items": ("item", list(dict.fromkeys(t.item for t in offered.texts if t.item is not None))),
+        "items": ("item", list(dict.fromkeys(t.item for t in texts if t.item is not None))),
+        "instructions": ("instruction", sorted({t.instruction for t in texts if t.instruction is not None})),
+        "runs": ("run", sorted({t.run for t in texts})),
     }
     for name, (kind, names) in known.items():
         there = frozenset(names)
         for n, each in enumerate(getattr(wanted, name)):
             if each not in there:
-                some = ", ".join(names[:MOST_NAMED]) + ("…" if len(names) > MOST_NAMED else "")
-                meant = did_you_mean(each, names[:1000]) or f"; it has: {some}"
-                yield f"{POINTER}/filter/{name}/{n}", f"job {offered.id} has no {kind} {each!r}{meant}"
+                some = ", ".join(map(str, names[:MOST_NAMED])) or "none"
+                some += "…" if len(names) > MOST_NAMED else ""
+                meant = did_you_mean(each, map(str, names[:1000])) if isinstance(each, str) else ""
+                told = meant or f"; it has: {some}"
+                yield f"{POINTER}/filter/{name}/{n}", f"job {offered.id} has no {kind} {each!r}{told}"

@@ -248,6 +248,11 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
         found += [warning for warning in parameter_warnings(model) if warning not in found]
     found += _ending(deps, spec, datetime.now(UTC).date())
     found += _without_bound(deps, spec)
+    if spec.uneven_runs:
+        found.append(
+            f"Existing responses are uneven: runs that lack an item or question that another run has: {spec.uneven_runs:,}."
+            " RC and RC_atom then compare different ones."
+        )
     if spec.runs == 1:
         found.append("With 1 run per cell, RC and RC_atom will be missing: they compare runs.")
     if not spec.provided and len(spec.instructions) > 1 and spec.iterations == 1:

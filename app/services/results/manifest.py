@@ -225,11 +225,21 @@ def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
 
 def _own_deviations(spec: JobSpec) -> list[str]:
     return [
+        *_uneven_deviations(spec),
         *_judge_deviations(spec),
         *_hardening_deviations(spec),
         *_grouping_deviations(spec),
         *_reuse_deviations(spec.reuse),
     ]
+
+
+def _uneven_deviations(spec: JobSpec) -> list[str]:
+    if not spec.uneven_runs:
+        return []
+    lacking = (
+        f"Runs that lack an item or question that another run of the same cell has: {spec.uneven_runs:,}."
+    )
+    return [f"{lacking} What compares runs compares different ones there."]
 
 
 def _hardening_deviations(spec: JobSpec) -> list[str]:

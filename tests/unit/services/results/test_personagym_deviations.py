@@ -20,7 +20,11 @@ from tests.unit.domain.job_samples import CATALOG, GYM, draft
 
 WHO = RELEASED["persona"]
 TASKS = tuple(GYM.tasks)
-ALWAYS = ("each response is graded in a call of its own, and its final score is read strictly.",)
+ONE_BY_ONE = "exemplars are asked for one question a call; the released code asks for five questions' at once, at temperature 0."
+ALWAYS = (
+    "each response is graded in a call of its own, and its final score is read strictly.",
+    ONE_BY_ONE,
+)
 OURS_POOL = "the pool of environments is this project's; the paper does not print its own."
 OWN_POOL = "the pool of environments is the job's own."
 GIVEN = "exemplars were given, not made by the reasoner; questions with such exemplars: "
