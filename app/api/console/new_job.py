@@ -30,6 +30,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn, ModelIn, PlanIn
 from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import CheckedRole
+from app.domain.sets.kinds import PERSONA_SET
 from app.llm.connections.connections import Connections
 from app.services.errors import SpendingCapError
 from app.services.identifiers import new_id
@@ -85,7 +86,7 @@ async def _again(services: Services, tenant: str, job_id: str) -> Response:
     except InvalidJobError as error:
         missing = list(error.errors)
     catalog, instrument = services.submission.catalog, services.instrument
-    kept = await list_sets(services.engine, "persona_sets", tenant, limit=KEPT_SETS, after=None)
+    kept = await list_sets(services.engine, PERSONA_SET, tenant, limit=KEPT_SETS, after=None)
     names = [*catalog.persona_sets, *instrument.personas, *(each.id for each in kept)]
     typed = form_of(job.request, names, len(instrument.instructions))
     errors = JobForm(typed, len(instrument.instructions)).errors(missing)
@@ -222,7 +223,7 @@ async def _shown(
 ) -> Response:
     """The form as it was filled in, with what is wrong or with its plan."""
     catalog = services.submission.catalog
-    kept = await list_sets(services.engine, "persona_sets", tenant, limit=KEPT_SETS, after=None)
+    kept = await list_sets(services.engine, PERSONA_SET, tenant, limit=KEPT_SETS, after=None)
     return page(
         "new.html.j2",
         status,

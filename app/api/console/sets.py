@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from http import HTTPStatus
 from typing import Annotated, Any
@@ -15,23 +15,24 @@ from app.api.console.job_form import Typed, pasted_personas
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After
-from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import ProblemError, validated
 from app.api.http.strict_json import loads
-from app.api.sets import persona_sets, question_sets, rubric_sets
-from app.db.sets.sets import SetSummary
+from app.api.sets.persona_sets import SET_NAME
+from app.api.sets.reading import id_of
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.contract import DimensionInWords
 from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.keys.api_key import Scope
-from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
+from app.domain.sets.contract import KeptSet, PersonaSetIn, QuestionSetIn
+from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET, RUBRIC_SET, SetKind
 from app.reports.views.in_words import InWords
 from app.services.long_texts import on_a_thread
 from app.services.sets.persona_sets import find_persona_set, keep_personas
-from app.services.sets.question_sets import find_question_set, keep_questions
-from app.services.sets.rubric_sets import find_rubric_set, keep_rubrics
-from app.services.sets.sets import jobs_of_set, list_sets
+from app.services.sets.question_sets import keep_questions
+from app.services.sets.rubric_sets import keep_rubrics
+from app.services.sets.sets import find_set, jobs_of_set, list_sets
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -46,47 +47,92 @@ Start = Annotated[int, Query(ge=0, le=1_000_000, description="Entries before the
 Json = dict[str, Any]
 
 
-@router.get("/persona-sets")
-@needs(Scope.READ)
-async def personas(services: ServicesDep, tenant: TenantDep, after: After = None) -> Response:
-    """The persona sets, and the form that makes one."""
-    found = await list_sets(
-        services.engine, "persona_sets", tenant, limit=SETS_A_PAGE + 1, after=cursors.beginning(after)
-    )
-    built_in = {} if after else services.submission.catalog.persona_sets
-    return _listed(
-        "persona_sets.html.j2",
-        found,
-        built_in={name: len(ids) for name, ids in built_in.items()},
-        later=after is not None,
+async def _keep_personas(services: Services, tenant: str, typed: Typed) -> KeptSet:
+    people, wrong = await on_a_thread(tenant, partial(pasted_personas, typed.text("personas")))
+    if wrong:
+        raise InvalidJobError(wrong)
+    body = validated(PersonaSetIn, {"name": typed.text("name") or None, "personas": people})
+    catalog = services.submission.catalog
+    return await keep_personas(services.engine, catalog, tenant, body.name, body.personas, "/personas")
+
+
+async def _keep_questions(services: Services, tenant: str, typed: Typed) -> KeptSet:
+    asked, wrong = await on_a_thread(tenant, partial(pasted_questions, typed.text("questions")))
+    if wrong:
+        raise InvalidJobError(wrong)
+    body = validated(QuestionSetIn, {"name": typed.text("name") or None, "questions": asked})
+    return await keep_questions(services.engine, tenant, body, services.submission.catalog)
+
+
+async def _keep_rubrics(services: Services, tenant: str, typed: Typed) -> KeptSet:
+    try:
+        words = loads(typed.text("tasks").encode())
+    except (ProblemError, ValueError) as error:
+        raise InvalidJobError([_no_json("/tasks", error)]) from error
+    if not isinstance(words, dict) or not words.keys() & RubricSetIn.model_fields.keys():
+        words = {"tasks": words}
+    body = validated(RubricSetIn, words | {"name": typed.text("name") or words.get("name")})
+    return await keep_rubrics(services.engine, services.submission.catalog, tenant, body)
+
+
+Keeper = Callable[[Services, str, Typed], Awaitable[KeptSet]]
+KEEPERS: Mapping[SetKind[KeptSet], Keeper] = {
+    PERSONA_SET: _keep_personas,
+    QUESTION_SET: _keep_questions,
+    RUBRIC_SET: _keep_rubrics,
+}
+"""What keeps the set that was typed into the form of each kind, or raises :class:`InvalidJobError`; in the order of the tabs."""
+
+
+TABS = [(f"{each.noun.capitalize()}s", f"/{each.folder}") for each in KEEPERS]
+
+
+def _page(kind: SetKind[KeptSet], status: HTTPStatus = HTTPStatus.OK, **shown: Any) -> Response:
+    return page(
+        f"{kind.name}s.html.j2", status, here=f"/{PERSONA_SET.folder}", kind=kind, kinds=TABS, **shown
     )
 
 
-@router.post("/persona-sets")
-@needs(Scope.SUBMIT)
-async def keep_persona_set(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Keeps pasted personas as a set and shows it, or what is wrong with them."""
-    typed = await typed_by(request)
-    text = typed.text("personas")
-    people, wrong = await on_a_thread(tenant, partial(pasted_personas, text))
-    if not wrong:
-        sent = {"name": typed.text("name") or None, "personas": people}
+def _add_pages(kind: SetKind[KeptSet], keep: Keeper) -> None:
+    """Adds the page that lists sets of a kind, with the form that makes one."""
+
+    @router.get(f"/{kind.folder}")
+    @needs(Scope.READ)
+    async def listed(services: ServicesDep, tenant: TenantDep, after: After = None) -> Response:
+        begin = cursors.beginning(after)
+        found = await list_sets(services.engine, kind, tenant, limit=SETS_A_PAGE + 1, after=begin)
+        sets, following = cursors.cut(found, SETS_A_PAGE, cursors.of_entry)
+        built_in = services.submission.catalog.persona_sets if kind is PERSONA_SET and not after else {}
+        return _page(
+            kind,
+            sets=sets,
+            built_in={name: len(ids) for name, ids in built_in.items()},
+            following=following,
+            later=after is not None,
+            typed=Typed({}),
+            errors=[],
+        )
+
+    @router.post(f"/{kind.folder}")
+    @needs(Scope.SUBMIT)
+    async def kept(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
+        """Keeps what was typed as a set and shows it, or the form as it was filled in with what is wrong."""
+        typed = await typed_by(request)
         try:
-            body = validated(PersonaSetIn, sent)
-            catalog = services.submission.catalog
-            made = await keep_personas(
-                services.engine, catalog, tenant, body.name, body.personas, "/personas"
-            )
-            return RedirectResponse(f"/persona-sets/{made.id}", HTTPStatus.SEE_OTHER)
+            made = await keep(services, tenant, typed)
         except InvalidJobError as error:
-            wrong = list(error.errors)
-    return _refused("persona_sets.html.j2", typed, wrong)
+            return _page(kind, HTTPStatus.UNPROCESSABLE_ENTITY, sets=None, typed=typed, errors=error.errors)
+        return RedirectResponse(f"/{kind.folder}/{made.id}", HTTPStatus.SEE_OTHER)
+
+
+for each, keeper in KEEPERS.items():
+    _add_pages(each, keeper)
 
 
 @router.get("/persona-sets/{set_id}")
 @needs(Scope.READ)
 async def persona_set(
-    set_id: persona_sets.SetId, services: ServicesDep, tenant: TenantDep, start: Start = 0
+    set_id: Annotated[str, SET_NAME], services: ServicesDep, tenant: TenantDep, start: Start = 0
 ) -> Response:
     """Who a set's personas are."""
     found = await find_persona_set(services.engine, services.submission.catalog, tenant, set_id)
@@ -102,7 +148,7 @@ async def persona_set(
     ]
     return page(
         "persona_set.html.j2",
-        here="/persona-sets",
+        here=f"/{PERSONA_SET.folder}",
         found=found,
         people=people,
         jobs=await jobs_of_set(services.engine, tenant, set_id, JOBS_SHOWN),
@@ -110,45 +156,18 @@ async def persona_set(
     )
 
 
-@router.get("/question-sets")
-@needs(Scope.READ)
-async def questions(services: ServicesDep, tenant: TenantDep, after: After = None) -> Response:
-    """The question sets, and the form that makes one."""
-    found = await list_sets(
-        services.engine, "question_sets", tenant, limit=SETS_A_PAGE + 1, after=cursors.beginning(after)
-    )
-    return _listed("question_sets.html.j2", found, later=after is not None)
-
-
-@router.post("/question-sets")
-@needs(Scope.SUBMIT)
-async def keep_question_set(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Keeps pasted questions as a set and shows it, or what is wrong with them."""
-    typed = await typed_by(request)
-    asked, wrong = await on_a_thread(tenant, partial(pasted_questions, typed.text("questions")))
-    if not wrong:
-        sent = {"name": typed.text("name") or None, "questions": asked}
-        try:
-            body = validated(QuestionSetIn, sent)
-            made = await keep_questions(services.engine, tenant, body, services.submission.catalog)
-            return RedirectResponse(f"/question-sets/{made.id}", HTTPStatus.SEE_OTHER)
-        except InvalidJobError as error:
-            wrong = list(error.errors)
-    return _refused("question_sets.html.j2", typed, wrong)
-
-
 @router.get("/question-sets/{set_id}")
 @needs(Scope.READ)
 async def question_set(
-    set_id: question_sets.SetId, services: ServicesDep, tenant: TenantDep, start: Start = 0
+    set_id: Annotated[str, id_of(QUESTION_SET)], services: ServicesDep, tenant: TenantDep, start: Start = 0
 ) -> Response:
     """What a set's personas are asked."""
-    found = await find_question_set(services.engine, tenant, set_id)
+    found = await find_set(services.engine, QUESTION_SET, tenant, set_id)
     tasks = services.submission.catalog.gym.tasks
     asked = list(found.questions.items())[start : start + ENTRIES_A_PAGE]
     return page(
         "question_set.html.j2",
-        here="/persona-sets",
+        here=f"/{PERSONA_SET.folder}",
         found=found,
         asked=[
             (who, [(tasks[task].title if task in tasks else task, texts) for task, texts in by_task.items()])
@@ -159,46 +178,19 @@ async def question_set(
     )
 
 
-@router.get("/rubric-sets")
-@needs(Scope.READ)
-async def rubrics(services: ServicesDep, tenant: TenantDep, after: After = None) -> Response:
-    """The rubric sets, and the form that makes one."""
-    found = await list_sets(
-        services.engine, "rubric_sets", tenant, limit=SETS_A_PAGE + 1, after=cursors.beginning(after)
-    )
-    return _listed("rubric_sets.html.j2", found, later=after is not None)
-
-
-@router.post("/rubric-sets")
-@needs(Scope.SUBMIT)
-async def keep_rubric_set(request: Request, services: ServicesDep, tenant: TenantDep) -> Response:
-    """Keeps pasted rubrics as a set and shows it, or what is wrong with them."""
-    typed = await typed_by(request)
-    try:
-        words = loads(typed.text("tasks").encode())
-        if not isinstance(words, dict) or not words.keys() & RubricSetIn.model_fields.keys():
-            words = {"tasks": words}
-        body = validated(RubricSetIn, words | {"name": typed.text("name") or words.get("name")})
-        made = await keep_rubrics(services.engine, services.submission.catalog, tenant, body)
-        return RedirectResponse(f"/rubric-sets/{made.id}", HTTPStatus.SEE_OTHER)
-    except InvalidJobError as error:
-        wrong = list(error.errors)
-    except (ProblemError, ValueError) as error:
-        wrong = [FieldError("/tasks", f"is not JSON: {getattr(error, 'detail', error)}")]
-    return _refused("rubric_sets.html.j2", typed, wrong)
-
-
 @router.get("/rubric-sets/{set_id}")
 @needs(Scope.READ)
-async def rubric_set(set_id: rubric_sets.SetId, services: ServicesDep, tenant: TenantDep) -> Response:
+async def rubric_set(
+    set_id: Annotated[str, id_of(RUBRIC_SET)], services: ServicesDep, tenant: TenantDep
+) -> Response:
     """The words of a set."""
-    found = await find_rubric_set(services.engine, tenant, set_id)
+    found = await find_set(services.engine, RUBRIC_SET, tenant, set_id)
     catalog = services.submission.catalog
     titles = {id_: task.title for id_, task in catalog.tasks.items()}
     titles |= {id_: task.title for id_, task in catalog.gym.tasks.items()}
     return page(
         "rubric_set.html.j2",
-        here="/persona-sets",
+        here=f"/{PERSONA_SET.folder}",
         found=found,
         titles=titles,
         jobs=await jobs_of_set(services.engine, tenant, set_id, JOBS_SHOWN),
@@ -215,7 +207,7 @@ def pasted_questions(text: str) -> tuple[object, list[FieldError]]:
         try:
             return loads(text.encode()), []
         except (ProblemError, ValueError) as error:
-            return None, [FieldError("/questions", f"is not JSON: {getattr(error, 'detail', error)}")]
+            return None, [_no_json("/questions", error)]
     rows = csv.reader(io.StringIO(text.removeprefix("\ufeff")), strict=True)
     found: dict[str, dict[str, list[str]]] = {}
     places: list[int] = []
@@ -237,29 +229,13 @@ def pasted_questions(text: str) -> tuple[object, list[FieldError]]:
     return found, []
 
 
+def _no_json(pointer: str, error: Exception) -> FieldError:
+    return FieldError(pointer, f"is not JSON: {getattr(error, 'detail', error)}")
+
+
 def _places_of_columns(header: Sequence[str]) -> list[int]:
     names = [name.casefold() for name in header]
     return [names.index(name) for name in COLUMNS] if sorted(names) == sorted(COLUMNS) else []
-
-
-def _listed(template: str, found: Sequence[SetSummary], **shown: Any) -> Response:
-    last = found[SETS_A_PAGE - 1] if len(found) > SETS_A_PAGE else None
-    return page(
-        template,
-        here="/persona-sets",
-        sets=found[:SETS_A_PAGE],
-        following=None if last is None else cursors.of_moment(last.created_at, last.id),
-        typed=Typed({}),
-        errors=[],
-        **shown,
-    )
-
-
-def _refused(template: str, typed: Typed, errors: Sequence[FieldError]) -> Response:
-    """The form as it was filled in, and what is wrong with it, without the list."""
-    return page(
-        template, HTTPStatus.UNPROCESSABLE_ENTITY, here="/persona-sets", sets=None, typed=typed, errors=errors
-    )
 
 
 def _places(start: int, count: int) -> Json:

@@ -3,48 +3,37 @@
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, ValidationError
 
-from app.api.http import cursors
 from app.api.http.access import Caller, needs
-from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep
 from app.api.http.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of, text_of
-from app.api.http.openapi import NOT_FOUND, PROBLEMS, answers_with, described_body
+from app.api.http.openapi import answers_with, described_body
 from app.api.http.path_ids import id_check
 from app.api.http.problems import invalid_body, wrong_field
-from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.http.strict_json import StrictRequest
 from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
+from app.api.sets.reading import add_reading, router_of
 from app.domain.contract import Line
 from app.domain.jobs.contract import JobDetail
 from app.domain.jobs.imports import PersonaFormat
 from app.domain.jobs.request import GenerateIn
 from app.domain.keys.api_key import Scope
-from app.domain.sets.contract import PersonaSet, PersonaSetIn, PersonaSetList, PersonaSetSummary
+from app.domain.sets.contract import PersonaSet, PersonaSetIn
+from app.domain.sets.kinds import PERSONA_SET
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import view_job
 from app.services.sets.persona_sets import find_persona_set, keep_file, keep_personas
-from app.services.sets.sets import list_sets
 
-router = APIRouter(
-    prefix="/v1/persona-sets",
-    tags=["persona sets"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = router_of(PERSONA_SET)
 
 TEXT_EXAMPLES = {
     **dict.fromkeys(JSONL_TYPES, '{"description": "A retired nurse from Italy", "traits": {"E": "low"}}\n'),
     CSV_TYPE: "description,traits\r\nA retired nurse from Italy,E=low\r\n",
 }
-SetId = Annotated[
-    str,
-    Path(description="A set's id, or the name of a built-in one."),
-    AfterValidator(id_check("persona set", r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")),
-]
+SET_NAME = AfterValidator(id_check(PERSONA_SET.noun, r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}"))
 
 
 @router.post(
@@ -91,25 +80,19 @@ async def create(
     return _kept(found)
 
 
-@router.get("", operation_id="listPersonaSets", summary="List persona sets")
-@needs(Scope.READ)
-async def list_(
-    services: ServicesDep,
-    tenant: TenantDep,
-    limit: PageLimit = 20,
-    after: After = None,
-) -> PersonaSetList:
-    """Stored sets, newest first, without their personas. `GET /v1/personas` lists the built-in sets."""
-    begin = cursors.beginning(after)
-    found = await list_sets(services.engine, "persona_sets", tenant, limit=limit + 1, after=begin)
-    return cursors.newest_first(PersonaSetList, found, limit, PersonaSetSummary.of_row)
+async def _find(services: Services, tenant: str, name: str) -> PersonaSet:
+    return await find_persona_set(services.engine, services.submission.catalog, tenant, name)
 
 
-@router.get("/{set_id}", operation_id="getPersonaSet", responses=NOT_FOUND, summary="Get a persona set")
-@needs(Scope.READ)
-async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> PersonaSet:
-    """A stored or built-in set with its personas."""
-    return await find_persona_set(services.engine, services.submission.catalog, tenant, set_id)
+add_reading(
+    router,
+    PERSONA_SET,
+    listed="Stored sets, newest first, without their personas. `GET /v1/personas` lists the built-in sets.",
+    shown="A stored or built-in set with its personas.",
+    names="A set's id, or the name of a built-in one.",
+    check=SET_NAME,
+    find=_find,
+)
 
 
 async def _generate(
@@ -123,7 +106,7 @@ async def _generate(
 
 
 def _kept(found: PersonaSet) -> Response:
-    location = {"Location": f"/v1/persona-sets/{found.id}"}
+    location = {"Location": f"{PERSONA_SET.path}/{found.id}"}
     return JSONResponse(found.model_dump(mode="json"), HTTPStatus.CREATED, location)
 
 

@@ -1,34 +1,17 @@
 """`/v1/rubric-sets`: immutable sets of rubrics and prompts, named by their content."""
 
-from typing import Annotated
+from fastapi import Response
 
-from fastapi import APIRouter, Depends, Path, Response
-from pydantic import AfterValidator
-
-from app.api.http import cursors
 from app.api.http.access import needs
-from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS
-from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
+from app.api.http.dependencies import ServicesDep, TenantDep
+from app.api.sets.reading import add_reading, router_of
 from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.keys.api_key import Scope
-from app.domain.sets.contract import RubricSet, RubricSetList, RubricSetSummary
-from app.services.sets.rubric_sets import find_rubric_set, keep_rubrics
-from app.services.sets.sets import list_sets
+from app.domain.sets.contract import RubricSet
+from app.domain.sets.kinds import RUBRIC_SET
+from app.services.sets.rubric_sets import keep_rubrics
 
-router = APIRouter(
-    prefix="/v1/rubric-sets",
-    tags=["rubric sets"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
-
-SetId = Annotated[
-    str, Path(description="A set's id."), AfterValidator(id_check("rubric set", r"rset_[0-9a-f]{32}"))
-]
+router = router_of(RUBRIC_SET)
 
 
 @router.post("", operation_id="createRubricSet", status_code=201, summary="Create a rubric set")
@@ -38,26 +21,10 @@ async def create(
 ) -> RubricSet:
     """Stores rubrics and prompts for tasks, which jobs name in `rubrics`. The same words always give the same set."""
     found = await keep_rubrics(services.engine, services.submission.catalog, tenant, body)
-    response.headers["Location"] = f"/v1/rubric-sets/{found.id}"
+    response.headers["Location"] = f"{RUBRIC_SET.path}/{found.id}"
     return found
 
 
-@router.get("", operation_id="listRubricSets", summary="List rubric sets")
-@needs(Scope.READ)
-async def list_(
-    services: ServicesDep,
-    tenant: TenantDep,
-    limit: PageLimit = 20,
-    after: After = None,
-) -> RubricSetList:
-    """Sets, newest first, without their words."""
-    begin = cursors.beginning(after)
-    found = await list_sets(services.engine, "rubric_sets", tenant, limit=limit + 1, after=begin)
-    return cursors.newest_first(RubricSetList, found, limit, RubricSetSummary.of_row)
-
-
-@router.get("/{set_id}", operation_id="getRubricSet", responses=NOT_FOUND, summary="Get a rubric set")
-@needs(Scope.READ)
-async def get(set_id: SetId, services: ServicesDep, tenant: TenantDep) -> RubricSet:
-    """A set with its words."""
-    return await find_rubric_set(services.engine, tenant, set_id)
+add_reading(
+    router, RUBRIC_SET, listed="Sets, newest first, without their words.", shown="A set with its words."
+)

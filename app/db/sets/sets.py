@@ -3,19 +3,35 @@
 A set that somebody posted stays. One that only came of jobs goes with the last of them.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 
-from sqlalchemy import case, func, select, text, update
+from sqlalchemy import ColumnElement, case, func, literal_column, null, select, text, update
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.pages import page_of
+from app.db.sets import tables
 from app.db.sets.tables import JobSet, PersonaSet, QuestionSet, RubricSet
+from app.domain.sets.contract import KeptSet
+from app.domain.sets.kinds import KINDS, PERSONA_SET, QUESTION_SET, RUBRIC_SET, SetKind
 
-Table = Literal["question_sets", "persona_sets", "rubric_sets"]
-TABLES: tuple[Table, ...] = ("question_sets", "persona_sets", "rubric_sets")
+_TABLES: Mapping[SetKind[KeptSet], type[tables.KeptSet]] = {
+    QUESTION_SET: QuestionSet,
+    PERSONA_SET: PersonaSet,
+    RUBRIC_SET: RubricSet,
+}
+_SIZES: Mapping[SetKind[KeptSet], tuple[str, ...]] = {
+    QUESTION_SET: (
+        "(SELECT count(*) FROM jsonb_object_keys(content))",
+        "(SELECT coalesce(sum(jsonb_array_length(t.value)), 0) FROM jsonb_each(content) p, jsonb_each(p.value) t)",
+    ),
+    PERSONA_SET: ("jsonb_array_length(content)",),
+    RUBRIC_SET: ("(SELECT count(*) FROM jsonb_object_keys(content->'tasks'))",),
+}
+"""What a list counts of a set, as its kind names it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,26 +42,22 @@ class SetSummary:
         id: The set's id.
         name: For people.
         created_at: When its content was first kept.
-        personas: How many personas it has, or has questions for.
-        questions: How many questions; 0 for a persona set.
-        tasks: How many tasks a rubric set has words for; else 0.
+        sizes: How many of each thing it has.
     """
 
     id: str
     name: str | None
     created_at: datetime
-    personas: int
-    questions: int
-    tasks: int
+    sizes: Mapping[str, int]
 
 
 @dataclass(frozen=True, slots=True)
-class StoredPersonaSet:
-    """A row of ``persona_sets``."""
+class StoredSet:
+    """A set as it is kept; ``diversity`` only of personas that a job made up."""
 
     id: str
     name: str | None
-    content: list[dict[str, Any]]
+    content: Any
     diversity: dict[str, Any] | None
 
 
@@ -60,54 +72,23 @@ class JobOfSet:
     made: bool
 
 
-async def keep_question_set(
+async def keep_set(
     connection: AsyncConnection,
+    kind: SetKind[KeptSet],
     tenant: str,
     set_id: str,
-    content: Mapping[str, Any],
+    content: Any,
     *,
     name: str | None = None,
     posted: bool,
-) -> None:
-    """Keeps a question set; the same content is kept once, see :func:`_keep` for its name."""
-    await _keep(
-        connection,
-        QuestionSet,
-        {"tenant": tenant, "id": set_id, "name": name, "content": content, "posted": posted},
-    )
-
-
-async def keep_persona_set(
-    connection: AsyncConnection,
-    tenant: str,
-    set_id: str,
-    content: Sequence[Mapping[str, Any]],
-    *,
-    name: str | None = None,
-    posted: bool,
-) -> None:
-    """Keeps a persona set; the same content is kept once, see :func:`_keep` for its name."""
-    values = {"tenant": tenant, "id": set_id, "name": name, "content": list(content), "posted": posted}
-    await _keep(connection, PersonaSet, values)
-
-
-async def keep_rubric_set(
-    connection: AsyncConnection, tenant: str, set_id: str, content: Mapping[str, Any], *, name: str | None
-) -> None:
-    """Keeps a rubric set; the same content is kept once, see :func:`_keep` for its name."""
-    values = {"tenant": tenant, "id": set_id, "name": name, "content": dict(content), "posted": True}
-    await _keep(connection, RubricSet, values)
-
-
-async def _keep(
-    connection: AsyncConnection, table: type[QuestionSet | PersonaSet | RubricSet], values: Mapping[str, Any]
 ) -> None:
     """Writes a set, or marks the one that is there; either way its row is locked against its removal.
 
     It has the first name under which somebody posted it. Only where nobody did, it has the first job's, which is gone
     with the set when no job has to do with it any more.
     """
-    statement = upsert(table).values(dict(values))
+    table = _TABLES[kind]
+    statement = upsert(table).values(tenant=tenant, id=set_id, name=name, content=content, posted=posted)
     new = statement.excluded
     changed = {
         "posted": table.posted | new.posted,
@@ -120,15 +101,17 @@ async def _keep(
     await connection.execute(statement.on_conflict_do_update(index_elements=["tenant", "id"], set_=changed))
 
 
-async def note_made(connection: AsyncConnection, tenant: str, job_id: str, set_id: str, kind: str) -> None:
+async def note_made(
+    connection: AsyncConnection, kind: SetKind[KeptSet], tenant: str, job_id: str, set_id: str
+) -> None:
     """Notes that a job made a set, in place of an earlier one of the kind; that one goes unless it is in use.
 
     Args:
         connection: Where.
+        kind: Of which kind the set is.
         tenant: Whose job it is.
         job_id: Which job; it is locked.
         set_id: Which set.
-        kind: What the ids of such sets begin with.
     """
     statement = upsert(JobSet).values(job_id=job_id, set_id=set_id, tenant=tenant, made=True)
     await connection.execute(
@@ -139,7 +122,7 @@ async def note_made(connection: AsyncConnection, tenant: str, job_id: str, set_i
             "UPDATE job_sets SET made = false WHERE job_id = :job AND made"
             " AND starts_with(set_id, :kind || '_') AND set_id <> :set RETURNING set_id"
         ),
-        {"job": job_id, "kind": kind, "set": set_id},
+        {"job": job_id, "kind": kind.prefix, "set": set_id},
     )
     replaced = [row.set_id for row in earlier]
     if replaced:
@@ -153,9 +136,7 @@ async def note_made(connection: AsyncConnection, tenant: str, job_id: str, set_i
         await remove_unused(connection, tenant, replaced)
 
 
-async def unmeasured_personas(
-    connection: AsyncConnection, tenant: str, job_id: str
-) -> list[StoredPersonaSet]:
+async def unmeasured_personas(connection: AsyncConnection, tenant: str, job_id: str) -> list[StoredSet]:
     """The persona sets that a job made and nobody has measured yet."""
     rows = await connection.execute(
         select(PersonaSet.id, PersonaSet.name, PersonaSet.content, PersonaSet.diversity)
@@ -164,7 +145,7 @@ async def unmeasured_personas(
             PersonaSet.tenant == tenant, JobSet.job_id == job_id, JobSet.made, PersonaSet.diversity.is_(None)
         )
     )
-    return [StoredPersonaSet(*row) for row in rows]
+    return [StoredSet(*row) for row in rows]
 
 
 async def store_diversity(
@@ -180,14 +161,14 @@ async def store_diversity(
 
 async def note_named(connection: AsyncConnection, tenant: str, job_id: str, set_ids: Collection[str]) -> None:
     """Notes which sets a job names; one that was removed in the meantime is left out (the job has a copy)."""
-    for table in TABLES if set_ids else ():
+    for table, ids in _by_table(set_ids):
         await connection.execute(
             text(
                 "INSERT INTO job_sets (job_id, set_id, tenant, made) SELECT :job, id, :tenant, false"
                 f" FROM (SELECT id FROM {table} WHERE tenant = :tenant AND id = ANY(:ids) ORDER BY id FOR SHARE)"
                 " ON CONFLICT DO NOTHING"
             ),
-            {"job": job_id, "tenant": tenant, "ids": list(set_ids)},
+            {"job": job_id, "tenant": tenant, "ids": ids},
         )
 
 
@@ -217,48 +198,41 @@ async def remove_unused(connection: AsyncConnection, tenant: str, set_ids: Colle
 
     The rows are locked first, so that a job that keeps or names one at this moment is seen.
     """
-    for table in ("question_sets", "persona_sets") if set_ids else ():
+    for table, ids in _by_table(set_ids):
         doomed = f"FROM {table} s WHERE s.tenant = :tenant AND s.id = ANY(:ids) AND NOT s.posted"
-        values = {"tenant": tenant, "ids": list(set_ids)}
+        values = {"tenant": tenant, "ids": ids}
         await connection.execute(text(f"SELECT s.id {doomed} ORDER BY s.id FOR UPDATE"), values)
         unused = "NOT EXISTS (SELECT FROM job_sets j WHERE j.tenant = s.tenant AND j.set_id = s.id)"
         await connection.execute(text(f"DELETE {doomed} AND {unused}"), values)
 
 
-async def question_set(
-    connection: AsyncConnection, tenant: str, set_id: str
-) -> tuple[str | None, dict[str, Any]] | None:
-    """Name and content of a tenant's question set: questions by task by persona description."""
+def _by_table(set_ids: Collection[str]) -> Iterator[tuple[str, list[str]]]:
+    """The tables in which sets are, always in the same order, with their ids."""
+    for kind in KINDS:
+        ids = [id_ for id_ in set_ids if id_.startswith(f"{kind.prefix}_")]
+        if ids:
+            yield _TABLES[kind].__tablename__, ids
+
+
+async def find_sets(
+    connection: AsyncConnection, kind: SetKind[KeptSet], tenant: str, set_ids: Collection[str]
+) -> dict[str, StoredSet]:
+    """A tenant's sets of a kind by id; those that there are not are missing."""
+    table = _TABLES[kind]
+    diversity = table.diversity if issubclass(table, PersonaSet) else null()
     rows = await connection.execute(
-        select(QuestionSet.name, QuestionSet.content).where(
-            QuestionSet.tenant == tenant, QuestionSet.id == set_id
+        select(table.id, table.name, table.content, diversity).where(
+            table.tenant == tenant, table.id.in_(set_ids)
         )
     )
-    row = rows.first()
-    return None if row is None else (row.name, row.content)
+    return {row.id: StoredSet(*row) for row in rows}
 
 
-async def rubric_set(
-    connection: AsyncConnection, tenant: str, set_id: str
-) -> tuple[str | None, dict[str, Any]] | None:
-    """Name and content of a tenant's rubric set."""
-    rows = await connection.execute(
-        select(RubricSet.name, RubricSet.content).where(RubricSet.tenant == tenant, RubricSet.id == set_id)
-    )
-    row = rows.first()
-    return None if row is None else (row.name, row.content)
-
-
-async def persona_sets(
-    connection: AsyncConnection, tenant: str, set_ids: Collection[str]
-) -> dict[str, StoredPersonaSet]:
-    """A tenant's persona sets by id; those that there are not are missing."""
-    rows = await connection.execute(
-        select(PersonaSet.id, PersonaSet.name, PersonaSet.content, PersonaSet.diversity).where(
-            PersonaSet.tenant == tenant, PersonaSet.id.in_(set_ids)
-        )
-    )
-    return {row.id: StoredPersonaSet(*row) for row in rows}
+async def find_set(
+    connection: AsyncConnection, kind: SetKind[KeptSet], tenant: str, set_id: str
+) -> StoredSet | None:
+    """A tenant's set, if there is one of that id."""
+    return (await find_sets(connection, kind, tenant, [set_id])).get(set_id)
 
 
 async def personas_asked(connection: AsyncConnection, tenant: str, set_id: str) -> list[str]:
@@ -272,38 +246,20 @@ async def personas_asked(connection: AsyncConnection, tenant: str, set_id: str) 
     return [row.who for row in rows]
 
 
-_SIZES = {
-    "question_sets": (
-        "(SELECT count(*) FROM jsonb_object_keys(content)), (SELECT coalesce(sum(jsonb_array_length(t.value)), 0)"
-        " FROM jsonb_each(content) p, jsonb_each(p.value) t), 0"
-    ),
-    "persona_sets": "jsonb_array_length(content), 0, 0",
-    "rubric_sets": "0, 0, (SELECT count(*) FROM jsonb_object_keys(content->'tasks'))",
-}
-
-
 async def list_sets(
-    connection: AsyncConnection, table: Table, tenant: str, *, limit: int, after: tuple[datetime, str] | None
+    connection: AsyncConnection,
+    kind: SetKind[KeptSet],
+    tenant: str,
+    *,
+    limit: int,
+    after: tuple[datetime, str] | None,
 ) -> list[SetSummary]:
-    """A tenant's sets, newest first.
-
-    Args:
-        connection: Where to look.
-        table: Of which kind.
-        tenant: Whose.
-        limit: At most so many.
-        after: (created_at, id) of the last set of the page before.
-    """
-    values: dict[str, object] = {"tenant": tenant, "limit": limit}
-    where = "tenant = :tenant"
-    if after is not None:
-        where += " AND (created_at, id) < (:moment, :id)"
-        values |= {"moment": after[0], "id": after[1]}
-    rows = await connection.execute(
-        text(
-            f"SELECT id, name, created_at, {_SIZES[table]} FROM {table} WHERE {where}"
-            " ORDER BY created_at DESC, id DESC LIMIT :limit"
-        ),
-        values,
-    )
-    return [SetSummary(id_, name, at, *map(int, sizes)) for id_, name, at, *sizes in rows]
+    """A tenant's sets of a kind, newest first; ``after`` is (created_at, id) of the last one of the page before."""
+    table = _TABLES[kind]
+    sizes: list[ColumnElement[int]] = [literal_column(size) for size in _SIZES[kind]]
+    query = select(table.id, table.name, table.created_at, *sizes).where(table.tenant == tenant)
+    rows = await connection.execute(page_of(query, table.created_at, table.id, limit=limit, after=after))
+    return [
+        SetSummary(id_, name, at, dict(zip(kind.sizes, map(int, counted), strict=True)))
+        for id_, name, at, *counted in rows
+    ]

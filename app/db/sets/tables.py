@@ -5,59 +5,51 @@ from typing import Any
 
 from sqlalchemy import ForeignKey, ForeignKeyConstraint, Index, func
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.orm import Mapped, mapped_column
+from sqlalchemy.orm import Mapped, declared_attr, mapped_column
 
 from app.db.tables import Base
 
 
-class QuestionSet(Base):
-    """An immutable set of questions by persona and task, named by its content."""
+class KeptSet(Base):
+    """What the tables of all kinds of sets have."""
 
-    __tablename__ = "question_sets"
-    __table_args__ = (Index("ix_question_sets_newest", "tenant", "created_at", "id"),)
+    __abstract__ = True
 
     tenant: Mapped[str] = mapped_column(primary_key=True)
     id: Mapped[str] = mapped_column(primary_key=True)
     name: Mapped[str | None]
-    content: Mapped[dict[str, Any]]
-    """Questions by task by persona description."""
+    content: Mapped[Any] = mapped_column(JSONB, nullable=False)
     posted: Mapped[bool]
     """Whether somebody brought it along; else it goes with the last job that has to do with it."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
+    @declared_attr.directive
+    def __table_args__(cls) -> tuple[Index]:  # noqa: N805 - SQLAlchemy calls it with the class
+        return (Index(f"ix_{cls.__tablename__}_newest", "tenant", "created_at", "id"),)
 
-class PersonaSet(Base):
-    """An immutable list of personas, named by its content."""
+
+class QuestionSet(KeptSet):
+    """An immutable set of questions; its content has them by task by persona description."""
+
+    __tablename__ = "question_sets"
+
+
+class PersonaSet(KeptSet):
+    """An immutable list of personas; its content has them in their order: id, description, traits."""
 
     __tablename__ = "persona_sets"
-    __table_args__ = (Index("ix_persona_sets_newest", "tenant", "created_at", "id"),)
 
-    tenant: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str | None]
-    content: Mapped[list[Any]] = mapped_column(JSONB)
-    """Personas in their order: id, description, traits."""
     diversity: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """How alike generated personas are; null for those that were brought along."""
-    posted: Mapped[bool]
-    """As of a question set."""
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
-class RubricSet(Base):
-    """An immutable set of rubrics and prompts, named by its content."""
+class RubricSet(KeptSet):
+    """An immutable set of rubrics and prompts; its content has words by field by task id, and templates.
+
+    No job makes one, so all are posted.
+    """
 
     __tablename__ = "rubric_sets"
-    __table_args__ = (Index("ix_rubric_sets_newest", "tenant", "created_at", "id"),)
-
-    tenant: Mapped[str] = mapped_column(primary_key=True)
-    id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str | None]
-    content: Mapped[dict[str, Any]]
-    """Words by field by task id, and templates."""
-    posted: Mapped[bool]
-    """As of a question set; no job makes one, so it is always true."""
-    created_at: Mapped[datetime] = mapped_column(server_default=func.now())
 
 
 class Exemplars(Base):

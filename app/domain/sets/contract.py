@@ -1,7 +1,8 @@
 """Question sets, persona sets and rubric sets as clients ask for them and are shown them."""
 
+from abc import abstractmethod
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, WithJsonSchema, model_validator
 from pydantic.config import JsonDict
@@ -103,7 +104,23 @@ class PersonaSetIn(Body):
         return self
 
 
-class QuestionSet(Answer):
+class KeptSet(Answer):
+    """Base of sets as they are shown."""
+
+    id: str
+
+    @classmethod
+    @abstractmethod
+    def of(cls, id_: str, name: str | None, content: Any) -> Self:
+        """The set of this content.
+
+        Raises:
+            ValidationError: If no such set has it.
+            TypeError: If it is of another type altogether.
+        """
+
+
+class QuestionSet(KeptSet):
     """An immutable set of questions."""
 
     id: str = Field(examples=["qset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
@@ -112,6 +129,11 @@ class QuestionSet(Answer):
     questions: dict[str, dict[str, list[str]]] = Field(
         description="Questions by task id by persona description."
     )
+
+    @classmethod
+    def of(cls, id_: str, name: str | None, content: Any) -> Self:
+        """See :meth:`KeptSet.of`."""
+        return cls(id=id_, name=name, questions=content)
 
 
 class SetExemplars(Answer):
@@ -169,7 +191,7 @@ class SetMember(Answer):
     traits: dict[str, str] = Field(description="Level by dimension.")
 
 
-class PersonaSet(Answer):
+class PersonaSet(KeptSet):
     """An immutable list of personas."""
 
     id: str = Field(examples=["pset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
@@ -178,6 +200,13 @@ class PersonaSet(Answer):
     built_in: bool
     diversity: Diversity | None = Field(description="`null` unless the personas were generated.")
     personas: list[SetMember]
+
+    @classmethod
+    def of(
+        cls, id_: str, name: str | None, content: Any, *, measured: Any = None, built_in: bool = False
+    ) -> Self:
+        """See :meth:`KeptSet.of`; and how alike its personas are, if that was measured."""
+        return cls(id=id_, name=name, built_in=built_in, diversity=measured, personas=content)
 
 
 class PersonaSetSummary(Answer):
@@ -194,7 +223,7 @@ class PersonaSetList(Page[PersonaSetSummary]):
     """A page of persona sets, newest first."""
 
 
-class RubricSet(Answer):
+class RubricSet(KeptSet):
     """An immutable set of rubrics and prompts."""
 
     id: str = Field(examples=["rset_0f8e3b6c5d2a4f719e8b7c6d5e4f3a2b"])
@@ -203,6 +232,11 @@ class RubricSet(Answer):
     tasks: dict[str, dict[str, str | list[str]]] = Field(description="The given words by field by task ID.")
     rubric: str | None
     score_examples: str | None
+
+    @classmethod
+    def of(cls, id_: str, name: str | None, content: Any) -> Self:
+        """See :meth:`KeptSet.of`."""
+        return cls.model_validate({**content, "id": id_, "name": name})
 
 
 class RubricSetSummary(Answer):

@@ -10,6 +10,7 @@ from app.db.sets import sets
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.import_preview import ImportPreview
+from app.domain.sets.kinds import QUESTION_SET
 from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
 from app.importers.registry import NAMES, read_import
@@ -54,10 +55,11 @@ async def read_file(
 
 async def _questions(engine: AsyncEngine, tenant: str, id_: str) -> Questions:
     async with engine.connect() as connection:
-        found = await sets.question_set(connection, tenant, id_)
+        found = await sets.find_set(connection, QUESTION_SET, tenant, id_)
     if found is None:
         raise _wrong("questions", f"there is no question set {id_!r}")
-    return found[1]
+    content: Questions = found.content
+    return content
 
 
 def _read(data: bytes, chosen: ImportChoices, catalog: Catalog, content: Questions) -> ImportPreview:

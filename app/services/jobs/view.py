@@ -38,20 +38,14 @@ from app.domain.providers.usage import (
     SparedByModel,
     Tokens,
 )
+from app.domain.sets.kinds import KINDS
 from app.limits.holds import Hold
 from app.services.errors import NotFoundError
 from app.services.jobs.progress import RecentProgress, read_progress
-from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
+from app.services.sets.sets import made_set_id
 
 Holds = Callable[[Sequence[str]], Awaitable[Mapping[str, Hold]]]
 """Looks up which of some models, each as ``connection/model``, nobody may call for a while."""
-
-
-SETS = {
-    QUESTION_SET: ("question_set", "/v1/question-sets/"),
-    PERSONA_SET: ("persona_set", "/v1/persona-sets/"),
-}
-"""By the prefix of its id: what a set that a job made is called among the job's links, and where it is."""
 
 
 async def find_job(engine: AsyncEngine, tenant: str, job_id: str) -> JobRow:
@@ -172,9 +166,9 @@ def shown(job: JobRow) -> dict[str, Any]:
         }
         | _link_to_source(job)
         | {
-            name: path + made
-            for prefix, (name, path) in SETS.items()
-            if (made := made_set_id(job.made_sets, prefix)) is not None
+            kind.name: f"{kind.path}/{made}"
+            for kind in KINDS
+            if (made := made_set_id(job.made_sets, kind)) is not None
         },
     }
 

@@ -10,9 +10,10 @@ from app.db.jobs import jobs
 from app.db.sets import sets
 from app.domain.jobs.bundle import SETS, BundleSet
 from app.domain.personagym.diversity import diversity
-from app.domain.sets.contract import PersonaSet, QuestionSet, RubricSet
+from app.domain.sets.contract import KeptSet
+from app.domain.sets.kinds import PERSONA_SET, SetKind, kind_of
 from app.services.results.bundle_file import BundleReader, told, wrong
-from app.services.sets.sets import PERSONA_SET, QUESTION_SET, RUBRIC_SET, set_id
+from app.services.sets.sets import set_id
 
 
 async def sets_of(connection: AsyncConnection, tenant: str, job_id: str) -> list[BundleSet]:
@@ -20,18 +21,12 @@ async def sets_of(connection: AsyncConnection, tenant: str, job_id: str) -> list
     job = await jobs.get_job(connection, tenant, job_id)
     made = set(() if job is None else job.made_sets)
     ids = sorted(await sets.sets_of_job(connection, tenant, job_id))
-    people = await sets.persona_sets(connection, tenant, ids)
     found = []
     for id_ in ids:
-        kept: tuple[str | None, Any] | None
-        if id_ in people:
-            kept = people[id_].name, people[id_].content
-        elif id_.startswith(QUESTION_SET):
-            kept = await sets.question_set(connection, tenant, id_)
-        else:
-            kept = await sets.rubric_set(connection, tenant, id_)
+        kind = kind_of(id_)
+        kept = None if kind is None else await sets.find_set(connection, kind, tenant, id_)
         if kept is not None:
-            found.append(BundleSet(id=id_, name=kept[0], content=kept[1], made=id_ in made))
+            found.append(BundleSet(id=id_, name=kept.name, content=kept.content, made=id_ in made))
     return found
 
 
@@ -39,46 +34,40 @@ async def write_sets(connection: AsyncConnection, tenant: str, job_id: str, read
     """Keeps a bundle's sets, as far as they are not here yet, and notes that the job has to do with them."""
     named = []
     for number, line in reader.lines(SETS):
-        kept = await asyncio.to_thread(_read, line, number)
-        await _keep(connection, tenant, kept)
+        kept, kind = await asyncio.to_thread(_read, line, number)
+        await sets.keep_set(
+            connection, kind, tenant, kept.id, kept.content, name=kept.name, posted=not kind.is_made
+        )
         if kept.made:
-            await sets.note_made(connection, tenant, job_id, kept.id, kept.id.partition("_")[0])
+            await sets.note_made(connection, kind, tenant, job_id, kept.id)
+            await _measure(connection, kind, tenant, kept)
         else:
             named.append(kept.id)
     await sets.note_named(connection, tenant, job_id, named)
 
 
-def _read(line: dict[str, Any], number: int) -> BundleSet:
+def _read(line: dict[str, Any], number: int) -> tuple[BundleSet, SetKind[KeptSet]]:
     """A set whose id is that of its content, and whose content can be shown."""
     try:
         kept = BundleSet.model_validate(line)
-        kind = kept.id.partition("_")[0]
-        if kind == QUESTION_SET:
-            QuestionSet(id=kept.id, name=kept.name, questions=kept.content)
-        elif kind == PERSONA_SET:
-            PersonaSet(id=kept.id, name=kept.name, personas=kept.content, built_in=False, diversity=None)
-        elif kind == RUBRIC_SET:
-            RubricSet.model_validate({**kept.content, "id": kept.id, "name": kept.name})
-        else:
-            raise wrong(SETS, f"id: no set's begins with {kind[:20]!r}", number)
+        kind = kind_of(kept.id)
+        if kind is None:
+            raise wrong(SETS, f"id: no set's begins with {kept.id.partition('_')[0][:20]!r}", number)
+        kind.model.of(kept.id, kept.name, kept.content)
     except ValidationError as error:
         raise told(f"{SETS}/{number}", error) from error
     except TypeError as error:
         raise wrong(SETS, "content: must be an object", number) from error
     if kept.id != (expected := set_id(kind, kept.content)):
         raise wrong(SETS, f"id: the content's is {expected}, not {kept.id}", number)
-    return kept
+    return kept, kind
 
 
-async def _keep(connection: AsyncConnection, tenant: str, kept: BundleSet) -> None:
-    kind = kept.id.partition("_")[0]
-    if kind == QUESTION_SET:
-        await sets.keep_question_set(connection, tenant, kept.id, kept.content, name=kept.name, posted=False)
-    elif kind == RUBRIC_SET:
-        await sets.keep_rubric_set(connection, tenant, kept.id, kept.content, name=kept.name)
-    else:
-        await sets.keep_persona_set(connection, tenant, kept.id, kept.content, name=kept.name, posted=False)
-        descriptions = [persona["description"] for persona in kept.content]
-        measured = await asyncio.to_thread(diversity, descriptions) if kept.made else None
-        if measured is not None:
-            await sets.store_diversity(connection, tenant, kept.id, measured.model_dump())
+async def _measure(connection: AsyncConnection, kind: SetKind[KeptSet], tenant: str, made: BundleSet) -> None:
+    """Notes how alike personas are that a job made up."""
+    if kind is not PERSONA_SET:
+        return
+    descriptions = [persona["description"] for persona in made.content]
+    measured = await asyncio.to_thread(diversity, descriptions)
+    if measured is not None:
+        await sets.store_diversity(connection, tenant, made.id, measured.model_dump())

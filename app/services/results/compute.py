@@ -23,7 +23,7 @@ from app.db.results import result_queries
 from app.db.results.joint_scores import JointRow, joint_scores
 from app.db.results.result_queries import ResponseTally, ScoreRow, UnjudgedResponse
 from app.db.sets import sets
-from app.db.sets.sets import StoredPersonaSet
+from app.db.sets.sets import StoredSet
 from app.domain.contract import Completeness
 from app.domain.instruments.contract import DimensionInWords, PersonaInWords
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_run
@@ -52,6 +52,7 @@ from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
 from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import summarize, totals
+from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
 from app.services.jobs.view import cost_of, failures_of, reuse_of, usage_of
@@ -70,7 +71,7 @@ from app.services.results.prompt_injection import (
 )
 from app.services.results.worst_sentence import worst_sentence
 from app.services.sets.persona_sets import generation_result, made_by
-from app.services.sets.sets import PERSONA_SET, QUESTION_SET, made_set_id
+from app.services.sets.sets import made_set_id
 
 CONTROL_CALLS_MISSING = "control_calls_missing"
 _LACKING = {
@@ -94,7 +95,7 @@ class JobRows:
     snapshots: list[Any]
     batches: list[Any]
     made: StoredStep | None
-    made_set: StoredPersonaSet | None
+    made_set: StoredSet | None
     checked: CheckedSentences
     asked_alone: dict[str, int]
     spared: list[ReuseRow] = field(default_factory=list)
@@ -206,9 +207,9 @@ async def _checked(connection: AsyncConnection, job: JobRow, context: JobContext
     return check
 
 
-async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredPersonaSet | None:
+async def _made_set(connection: AsyncConnection, job: JobRow) -> StoredSet | None:
     kept = made_set_id(job.made_sets, PERSONA_SET)
-    return None if kept is None else (await sets.persona_sets(connection, job.tenant, [kept])).get(kept)
+    return None if kept is None else await sets.find_set(connection, PERSONA_SET, job.tenant, kept)
 
 
 async def read_grades(connection: AsyncConnection, job: JobRow, context: JobContext) -> list[Grade]:

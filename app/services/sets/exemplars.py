@@ -13,8 +13,8 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.exemplars import exemplar_key, persona_order, place_of, read_place
 from app.domain.personagym.specification import GymSpec, question_item
 from app.domain.sets.contract import JobExemplars, SetExemplars
-from app.services.sets.question_sets import find_question_set
-from app.services.sets.sets import QUESTION_SET
+from app.domain.sets.kinds import QUESTION_SET
+from app.services.sets.sets import find_set
 
 Steps = Mapping[tuple[int, str], StoredStep]
 """A job's questions by persona and task."""
@@ -32,7 +32,7 @@ async def freeze_exemplars(
         return
     keys = await asyncio.to_thread(_keys, spec, gym, steps)
     for set_id in sorted(await sets.sets_of_job(connection, tenant, job_id)):
-        if not set_id.startswith(f"{QUESTION_SET}_"):
+        if not set_id.startswith(f"{QUESTION_SET.prefix}_"):
             continue
         numbers = {
             who: n
@@ -69,7 +69,7 @@ async def exemplars_of_set(
     Raises:
         NotFoundError: If the tenant has no such set.
     """
-    found = await find_question_set(engine, tenant, set_id)
+    found = await find_set(engine, QUESTION_SET, tenant, set_id)
     personas = persona_order(found.questions)
     async with engine.connect() as connection:
         kept = await exemplars.exemplars_of_set(connection, tenant, set_id, limit=limit, after=after)

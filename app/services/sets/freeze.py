@@ -14,10 +14,11 @@ from app.db.sets import sets
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ENDING
 from app.domain.personagym.diversity import diversity
+from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
 from app.services.sets.exemplars import freeze_exemplars
 from app.services.sets.persona_sets import made_by, made_up
 from app.services.sets.question_sets import question_set_id, questions_of
-from app.services.sets.sets import PERSONA_SET, QUESTION_SET, set_id
+from app.services.sets.sets import set_id
 
 
 async def freeze_made(connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec) -> None:
@@ -33,8 +34,8 @@ async def _freeze_questions(connection: AsyncConnection, tenant: str, job_id: st
     content = questions_of(spec, steps)
     if content:
         id_ = await asyncio.to_thread(question_set_id, content)
-        await sets.keep_question_set(connection, tenant, id_, content, posted=False)
-        await sets.note_made(connection, tenant, job_id, id_, QUESTION_SET)
+        await sets.keep_set(connection, QUESTION_SET, tenant, id_, content, posted=False)
+        await sets.note_made(connection, QUESTION_SET, tenant, job_id, id_)
         await freeze_exemplars(connection, tenant, job_id, spec, steps)
 
 
@@ -46,8 +47,8 @@ async def _freeze_personas(connection: AsyncConnection, tenant: str, job_id: str
     content = made_up(step.content)
     id_ = await asyncio.to_thread(set_id, PERSONA_SET, content)
     name = None if job is None else job.name
-    await sets.keep_persona_set(connection, tenant, id_, content, name=name, posted=False)
-    await sets.note_made(connection, tenant, job_id, id_, PERSONA_SET)
+    await sets.keep_set(connection, PERSONA_SET, tenant, id_, content, name=name, posted=False)
+    await sets.note_made(connection, PERSONA_SET, tenant, job_id, id_)
 
 
 async def freeze_ending(engine: AsyncEngine, tenant: str, job_id: str, spec: JobSpec) -> bool:

@@ -17,9 +17,9 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.exemplars import given_key, persona_order, place_of
 from app.domain.personagym.task import GymTask, task_named
 from app.domain.sets.contract import ExemplarsByPersona, QuestionSet, QuestionSetIn
-from app.services.errors import NotFoundError
+from app.domain.sets.kinds import QUESTION_SET, RUBRIC_SET
 from app.services.long_texts import on_a_thread
-from app.services.sets.sets import QUESTION_SET, set_id
+from app.services.sets.sets import find_set, set_id
 
 Questions = dict[str, dict[str, list[str]]]
 """Questions by task by persona description."""
@@ -50,10 +50,10 @@ async def keep_questions(
     tasks = await _tasks(engine, tenant, given.rubrics, catalog)
     content, brought, id_ = await on_a_thread(tenant, partial(_read, given, tasks))
     async with engine.begin() as connection:
-        await sets.keep_question_set(connection, tenant, id_, content, name=given.name, posted=True)
+        await sets.keep_set(connection, QUESTION_SET, tenant, id_, content, name=given.name, posted=True)
         if brought:
             await exemplars.keep_given(connection, tenant, id_, brought)
-    return await find_question_set(engine, tenant, id_)
+    return await find_set(engine, QUESTION_SET, tenant, id_)
 
 
 async def _tasks(
@@ -63,23 +63,10 @@ async def _tasks(
     if rubrics is None:
         return catalog.gym.tasks
     async with engine.connect() as connection:
-        words = await sets.rubric_set(connection, tenant, rubrics)
+        words = await sets.find_set(connection, RUBRIC_SET, tenant, rubrics)
     if words is None:
         raise InvalidJobError([FieldError("/rubrics", unknown_rubrics(rubrics))])
-    return with_rubrics(catalog, RubricContent(**words[1])).gym.tasks
-
-
-async def find_question_set(engine: AsyncEngine, tenant: str, id_: str) -> QuestionSet:
-    """A question set.
-
-    Raises:
-        NotFoundError: If the tenant has none of that id.
-    """
-    async with engine.connect() as connection:
-        found = await sets.question_set(connection, tenant, id_)
-    if found is None:
-        raise NotFoundError(f"question set {id_} not found")
-    return QuestionSet(id=id_, name=found[0], questions=found[1])
+    return with_rubrics(catalog, RubricContent(**words.content)).gym.tasks
 
 
 def _read(given: QuestionSetIn, tasks: Mapping[str, GymTask]) -> tuple[Questions, list[KeptExemplars], str]:

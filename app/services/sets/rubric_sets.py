@@ -10,9 +10,9 @@ from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.resolve_rubrics import read_rubrics
 from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.sets.contract import RubricSet
-from app.services.errors import NotFoundError
+from app.domain.sets.kinds import RUBRIC_SET
 from app.services.long_texts import on_a_thread
-from app.services.sets.sets import RUBRIC_SET, set_id
+from app.services.sets.sets import find_set, set_id
 
 
 async def keep_rubrics(engine: AsyncEngine, catalog: Catalog, tenant: str, given: RubricSetIn) -> RubricSet:
@@ -27,18 +27,5 @@ async def keep_rubrics(engine: AsyncEngine, catalog: Catalog, tenant: str, given
     content = asdict(read.content)
     id_ = set_id(RUBRIC_SET, content)
     async with engine.begin() as connection:
-        await sets.keep_rubric_set(connection, tenant, id_, content, name=given.name)
-    return await find_rubric_set(engine, tenant, id_)
-
-
-async def find_rubric_set(engine: AsyncEngine, tenant: str, id_: str) -> RubricSet:
-    """A rubric set.
-
-    Raises:
-        NotFoundError: If the tenant has none of that id.
-    """
-    async with engine.connect() as connection:
-        found = await sets.rubric_set(connection, tenant, id_)
-    if found is None:
-        raise NotFoundError(f"rubric set {id_} not found")
-    return RubricSet(id=id_, name=found[0], **found[1])
+        await sets.keep_set(connection, RUBRIC_SET, tenant, id_, content, name=given.name, posted=True)
+    return await find_set(engine, RUBRIC_SET, tenant, id_)

@@ -1,45 +1,65 @@
-"""What question sets and persona sets share: content-based ids, lists and usage."""
+"""What all kinds of sets share: content-based ids, lists and usage."""
 
 import re
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.sets import exemplars, sets
-from app.db.sets.sets import JobOfSet, SetSummary, Table
+from app.db.sets.sets import JobOfSet, SetSummary
 from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.catalog import KeptSets
 from app.domain.jobs.request import JobIn
 from app.domain.jobs.rubrics import RubricContent
+from app.domain.sets.contract import KeptSet
+from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET, RUBRIC_SET, SetKind
+from app.services.errors import NotFoundError
 from app.services.idempotency import hash_of
 
-QUESTION_SET, PERSONA_SET, RUBRIC_SET = "qset", "pset", "rset"
-_PERSONA_SET_ID = re.compile(rf"{PERSONA_SET}_[0-9a-f]{{32}}")
+Shown = TypeVar("Shown", bound=KeptSet)
 
 
 def is_persona_set_id(name: str) -> bool:
     """Whether a name has the form of a kept persona set's id."""
-    return _PERSONA_SET_ID.fullmatch(name) is not None
+    return re.fullmatch(PERSONA_SET.id_form, name) is not None
 
 
-def set_id(prefix: str, content: object) -> str:
+def set_id(kind: SetKind[KeptSet], content: object) -> str:
     """The id of a set: a hash of its content."""
-    return f"{prefix}_{hash_of(content)[:32]}"
+    return f"{kind.prefix}_{hash_of(content)[:32]}"
 
 
-def made_set_id(made: Sequence[str], prefix: str) -> str | None:
+def made_set_id(made: Sequence[str], kind: SetKind[KeptSet]) -> str | None:
     """The one of the sets that a job made that is of a kind; ``None`` where there is none."""
-    return next((id_ for id_ in made if id_.startswith(f"{prefix}_")), None)
+    return next((id_ for id_ in made if id_.startswith(f"{kind.prefix}_")), None)
+
+
+async def find_set(engine: AsyncEngine, kind: SetKind[Shown], tenant: str, id_: str) -> Shown:
+    """A kept set.
+
+    Raises:
+        NotFoundError: If the tenant has none of that id.
+    """
+    async with engine.connect() as connection:
+        found = await sets.find_set(connection, kind, tenant, id_)
+    if found is None:
+        raise NotFoundError(f"{kind.noun} {id_} not found")
+    return kind.model.of(id_, found.name, found.content)
 
 
 async def list_sets(
-    engine: AsyncEngine, table: Table, tenant: str, *, limit: int, after: tuple[datetime, str] | None
+    engine: AsyncEngine,
+    kind: SetKind[KeptSet],
+    tenant: str,
+    *,
+    limit: int,
+    after: tuple[datetime, str] | None,
 ) -> list[SetSummary]:
-    """A tenant's sets, newest first; see :func:`app.db.sets.sets.list_sets`."""
+    """A tenant's sets of a kind, newest first; see :func:`app.db.sets.sets.list_sets`."""
     async with engine.connect() as connection:
-        return await sets.list_sets(connection, table, tenant, limit=limit, after=after)
+        return await sets.list_sets(connection, kind, tenant, limit=limit, after=after)
 
 
 async def jobs_of_set(engine: AsyncEngine, tenant: str, set_id: str, limit: int) -> list[JobOfSet]:
@@ -61,15 +81,15 @@ async def kept_sets(engine: AsyncEngine, tenant: str, wanted: JobIn) -> KeptSets
     if not named:
         return KeptSets()
     async with engine.connect() as connection:
-        people = await sets.persona_sets(connection, tenant, named)
-        asked = wanted.questions if isinstance(wanted.questions, str) else None
-        found = None if asked is None else await sets.question_set(connection, tenant, asked)
-        examples = await exemplars.keys_of_set(connection, tenant, asked or "")
-        words = None if wanted.rubrics is None else await sets.rubric_set(connection, tenant, wanted.rubrics)
+        people = await sets.find_sets(connection, PERSONA_SET, tenant, named)
+        asked = wanted.questions if isinstance(wanted.questions, str) else ""
+        found = await sets.find_set(connection, QUESTION_SET, tenant, asked)
+        examples = await exemplars.keys_of_set(connection, tenant, asked)
+        words = await sets.find_set(connection, RUBRIC_SET, tenant, wanted.rubrics or "")
     return KeptSets(
         {id_: tuple(map(persona_of, each.content)) for id_, each in people.items()},
-        {} if asked is None or found is None else {asked: found[1]},
-        {} if wanted.rubrics is None or words is None else {wanted.rubrics: RubricContent(**words[1])},
+        {} if found is None else {asked: found.content},
+        {} if words is None else {words.id: RubricContent(**words.content)},
         exemplars=examples,
     )
 

@@ -17,6 +17,7 @@ from app.domain.jobs.status import JobStatus
 from app.domain.personagym.generation import MOST_FRUITLESS, NewPersonas, read_new_personas
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.domain.sets.contract import QuestionSetIn
+from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
 from app.ports import FailureKind, ModelCallError
 from app.services.execution import generate_personas
 from app.services.jobs.control import delete_job, retry_job
@@ -104,7 +105,7 @@ class TestGeneration:
         assert (job.status, job.completeness) == (JobStatus.COMPLETED, "full")
         (set_id,) = job.made_sets
         async with engine.connect() as connection:
-            made = (await sets.persona_sets(connection, TENANT, [set_id]))[set_id]
+            made = (await sets.find_sets(connection, PERSONA_SET, TENANT, [set_id]))[set_id]
         assert [persona["description"] for persona in made.content] == [*PEOPLE[:3]]
         assert made.name == "crowd"
         found = results["persona_set"]
@@ -250,10 +251,10 @@ class TestDeletedJob:
         job = await self.finished(engine, worker)
         (set_id,) = job.made_sets
         async with engine.connect() as connection:
-            found = await sets.question_set(connection, TENANT, set_id)
+            found = await sets.find_set(connection, QUESTION_SET, TENANT, set_id)
         assert found is not None
         catalog = submission_dependencies(engine, RecordingQueue()).catalog
-        given = QuestionSetIn(name="mine", questions=found[1])
+        given = QuestionSetIn(name="mine", questions=found.content)
         kept = await keep_questions(engine, TENANT, given, catalog)
         assert (kept.id, kept.name) == (set_id, "mine")
         await self.delete(worker, job)

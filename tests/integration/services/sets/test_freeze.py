@@ -14,6 +14,7 @@ from app.db.sets import sets
 from app.domain.jobs.status import JobStatus
 from app.domain.personagym import diversity as diversity_module
 from app.domain.personagym.diversity import Diversity
+from app.domain.sets.kinds import PERSONA_SET
 from app.services.jobs.control import cancel_job, retry_job
 from app.services.jobs.view import show_job
 from app.services.sets import freeze as freeze_sets
@@ -53,7 +54,7 @@ async def cancelled(worker: Worker, job: JobRow) -> tuple[JobRow, dict[str, Any]
 
 async def descriptions(engine: AsyncEngine, set_id: str) -> list[str]:
     async with engine.connect() as connection:
-        found = await sets.persona_sets(connection, TENANT, [set_id])
+        found = await sets.find_sets(connection, PERSONA_SET, TENANT, [set_id])
     return [persona["description"] for persona in found[set_id].content]
 
 
