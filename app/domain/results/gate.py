@@ -81,12 +81,16 @@ class ReferenceJob(NamedTuple):
     Attributes:
         results: Its results.
         reworded: Personas that the two jobs describe differently: they make no pairs.
-        doubt: Why a difference between the two may not be the models'; ``None`` if it would be.
+        doubts: Why a difference between figures from verdicts may not be the models'; empty if it would be.
+        doubts_of_grades: The same of figures from PersonaGym's grades.
+        remarks: In what the two differ besides, without which it might be.
     """
 
     results: Results
     reworded: frozenset[str] = frozenset()
-    doubt: str | None = None
+    doubts: tuple[str, ...] = ()
+    doubts_of_grades: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()
 
 
 class Reference(NamedTuple):
@@ -391,7 +395,10 @@ def _comparison(
         coverage,
         full=_all_called(results) and _all_called(other.results),
     )
-    return _doubted(check, other.doubt or _too_little(coverage, minimum))
+    graded = threshold.metric == PERSONA_SCORE
+    doubt = ", ".join(other.doubts_of_grades if graded else other.doubts)
+    check = check.model_copy(update={"reason": "; ".join([check.reason, *other.remarks])})
+    return _doubted(check, doubt or _too_little(coverage, minimum))
 
 
 def _without(figures: Figures, personas: frozenset[str]) -> Figures:

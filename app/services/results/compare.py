@@ -63,29 +63,21 @@ class Side:
         about: Job, model and so on.
         figures: By metric and place.
         personas: Who the personas are, by id; empty for published figures, whose personas are built in.
-        judges: Labels, or ``None`` where the paper does not tell.
-        instruments: What the questions and prompts were, by hash.
-        rules: The versions of the rules by which its texts were read; none for published figures.
-        sentences_per_call: Sentences that a judge was asked about at a time, at most.
         source: Where its verdicts are; ``None`` for published figures.
         scores: PersonaGym's, over personas.
         only_scores: Whether these are all that it has, as of a paper that tells none by persona.
-        judged_at: When its job ended; ``None`` for published figures.
-        judged: By what, for notes on differences.
+        ended_at: When its job ended; ``None`` for published figures.
+        judged: How it was asked and judged.
     """
 
     about: ComparedSide
     figures: dict[tuple[str, Place], Figure]
     personas: dict[str, PersonaInWords]
-    judges: list[str] | None
-    instruments: str | None
-    rules: tuple[str, ...] = ()
-    sentences_per_call: int = 1
+    judged: Judged
     source: ModelOfJob | None = None
     scores: Scores = field(default_factory=dict)
     only_scores: bool = False
-    judged_at: datetime | None = None
-    judged: Judged | None = None
+    ended_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,8 +160,6 @@ class Comparer:
             read[job.id] = await self.results.read_model(job)
         results = read[job.id]
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
-        used = context.spec.instrument
-        instruments = [context.spec.instrument.content_hash] if context.spec.tasks else []
         return Side(
             about=ComparedSide(
                 job=job.id,
@@ -187,14 +177,10 @@ class Comparer:
                 persona.id: PersonaInWords.of(persona, context.dimensions)
                 for persona in context.spec.personas
             },
-            judges=sorted(judge.label for judge in context.spec.judges),
-            instruments="".join(instruments) or None,
-            rules=(used.segmenter, used.refusals),
-            sentences_per_call=1 if context.spec.grouping is None else context.spec.grouping.sentences,
             source=ModelOfJob(job, context, model),
-            judged_at=job.finished_at,
-            judged=judged(context.spec, results.manifest, job.finished_at),
+            judged=judged(context.spec, results.manifest, job.finished_at, model),
             scores=_scores(results.persona_score_totals, model),
+            ended_at=job.finished_at,
         )
 
 
@@ -229,9 +215,9 @@ def _baseline(pointer: str, model: str) -> Side:
     if not published.cells:
         scores = _scores(published.persona_score_totals, model)
         made = judged_for_paper(scores_only=True)
-        return Side(about, {}, {}, None, None, scores=scores, only_scores=True, judged=made)
+        return Side(about, {}, {}, made, scores=scores, only_scores=True)
     figures = _with_lengths(figures_of(published, model), model)
-    return Side(about, figures, {}, None, None, judged=judged_for_paper(scores_only=False))
+    return Side(about, figures, {}, judged_for_paper(scores_only=False))
 
 
 def _scores(totals: Sequence[PersonaScoreTotal | BaselineScores], model: str) -> Scores:
@@ -362,29 +348,15 @@ def notes_on(sides: Mapping[str, Side], all_: Literal["both", "all"]) -> list[st
                 " is compared; missing data could change the difference."
             )
         notes += _notes_on_baseline(name, side)
-    if _several(side.judges for side in sides.values()):
-        notes.append("The judges differ, which may explain a difference.")
-    if _several(side.sentences_per_call for side in sides.values()):
-        notes.append("The number of sentences per judge call differs, which may explain a difference.")
-    if _several(side.instruments for side in sides.values()):
-        notes.append("The instruments differ: the prompts have different wording.")
-    if _several(side.rules for side in sides.values()):
-        notes.append("The versions of segmenter or refusal rules differ, which may explain a difference.")
-    by = {name: side.judged for name, side in sides.items() if side.judged is not None}
-    return [*notes, *notes_on_judging(by)]
+    return [*notes, *notes_on_judging({name: side.judged for name, side in sides.items()})]
 
 
 def _notes_on_baseline(name: str, side: Side) -> Iterator[str]:
     """Where the figures of a side are from that is a published model, or a baseline of one's own."""
     if side.about.baseline is not None:
         yield f"{name}: {NOTE}"
-    if side.about.named is not None and side.judged_at is not None:
+    if side.about.named is not None and side.ended_at is not None:
         yield (
             f"{name} is the baseline {side.about.named!r}, {side.about.model} of {side.about.job}, judged by"
-            f" {', '.join(side.judges or [])}; its job ended on {side.judged_at:%Y-%m-%d}."
+            f" {', '.join(side.judged.judges or [])}; its job ended on {side.ended_at:%Y-%m-%d}."
         )
-
-
-def _several(values: Iterable[object]) -> bool:
-    """Whether there are different ones, of those that are known."""
-    return len({str(each) for each in values if each not in (None, ())}) > 1

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.jobs.specification import JobSpec
+from app.domain.results.contract import Results
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import (
     Gate,
@@ -20,6 +20,7 @@ from app.domain.results.named_baselines import PREFIX
 from app.services.errors import NotFoundError
 from app.services.jobs.view import find_job
 from app.services.results.compare import Comparer
+from app.services.results.comparison_notes import differences, judged
 from app.services.results.named_baselines import find_baseline
 
 MAX_THRESHOLDS = 100
@@ -51,7 +52,7 @@ async def gate_of(
     ]
     results = await sources.results.read_model(job)
     references = {
-        id_: await _reference(sources, job, id_)
+        id_: await _reference(sources, job, results, id_)
         for id_ in sorted({threshold.reference.job for threshold in thresholds if threshold.reference})
     }
     minimum = (
@@ -78,7 +79,7 @@ async def _with_baseline(sources: Comparer, tenant: str, threshold: Threshold) -
     return replace(threshold, reference=Reference(found.job_id, found.model))
 
 
-async def _reference(sources: Comparer, job: JobRow, other: str) -> ReferenceJob:
+async def _reference(sources: Comparer, job: JobRow, own_results: Results, other: str) -> ReferenceJob:
     found = await find_job(sources.engine, job.tenant, other)
     results = await sources.results.read_model(found)
     own = await sources.contexts.get(job.tenant, job.id)
@@ -87,16 +88,18 @@ async def _reference(sources: Comparer, job: JobRow, other: str) -> ReferenceJob
     reworded = {
         each.id for each in its.spec.personas if words.get(each.id, each.description) != each.description
     }
-    return ReferenceJob(results, frozenset(reworded), _doubt(own.spec, its.spec))
-
-
-def _doubt(own: JobSpec, its: JobSpec) -> str | None:
-    """Why a difference of two jobs may come from how they were judged or asked."""
-    if sorted(judge.label for judge in own.judges) != sorted(judge.label for judge in its.judges):
-        return "the judges differ"
-    if own.tasks and its.tasks and own.instrument.content_hash != its.instrument.content_hash:
-        return "the instruments differ"
-    return None
+    sides = {
+        "this job": judged(own.spec, own_results.manifest, job.finished_at),
+        found.id: judged(its.spec, results.manifest, found.finished_at),
+    }
+    apart = list(differences(sides))
+    return ReferenceJob(
+        results,
+        frozenset(reworded),
+        tuple(each.what for each in apart if each.decides and each.touches(grades=False)),
+        tuple(each.what for each in apart if each.decides and each.touches(grades=True)),
+        tuple(each.what for each in apart if not each.decides),
+    )
 
 
 def _thresholds(texts: list[str]) -> list[Threshold]:

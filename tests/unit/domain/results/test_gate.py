@@ -304,12 +304,27 @@ class TestNotWorse:
         better: list[float | None] = [0.6 + n / 39 for n in range(12)]
         wanted = [parse_threshold("acc_atom not worse than job_1 by 0.03")]
         for other, why in (
-            (ReferenceJob(read(self.document(values)), doubt="the judges differ"), "the judges differ; 0.1"),
+            (
+                ReferenceJob(read(self.document(values)), doubts=("the judges differ",)),
+                "the judges differ; 0.1",
+            ),
             (ReferenceJob(read(self.document(values)), frozenset({"p03"})), "coverage is 91.7 %"),
         ):
             gate = judge_gate(read(self.document(better)), wanted, "personas", references={"job_1": other})
             assert gate.verdict == "inconclusive"
             assert gate.checks[0].reason.startswith(why)
+
+    def test_what_touches_grades_alone_or_is_only_told_decides_figures_from_verdicts(self) -> None:
+        values: list[float | None] = [0.5 + n / 40 for n in range(12)]
+        better: list[float | None] = [0.6 + n / 39 for n in range(12)]
+        wanted = [parse_threshold("acc_atom not worse than job_1 by 0.03")]
+        dates = "judged at different dates (this job 2026-11-24; job_1 2026-11-01)"
+        other = ReferenceJob(
+            read(self.document(values)), doubts_of_grades=("the exemplars differ",), remarks=(dates,)
+        )
+        gate = judge_gate(read(self.document(better)), wanted, "personas", references={"job_1": other})
+        assert gate.verdict == "pass"
+        assert gate.checks[0].reason.endswith(f"meets it; {dates}")
 
     def test_the_interval_of_the_paired_difference_decides(self) -> None:
         base = [0.5 + n / 40 for n in range(12)]

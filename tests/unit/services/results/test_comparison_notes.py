@@ -6,8 +6,10 @@ from app.domain.jobs.catalog import KeptSets
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.resolve_rubrics import read_rubrics
 from app.domain.jobs.rubrics import RubricSetIn
-from app.domain.providers.model import Provenance
-from app.services.results.comparison_notes import Judged, judged, notes_on_judging, published
+from app.domain.jobs.specification import JobSpec
+from app.domain.providers.model import ModelParameters, Provenance
+from app.instruments.hardened_loader import load_hardened
+from app.services.results.comparison_notes import Judged, differences, judged, notes_on_judging, published
 from tests.job_requests import a_model, a_persona
 from tests.rubrics import OFFICIAL
 from tests.unit.domain.job_samples import CATALOG, draft
@@ -56,6 +58,36 @@ def test_imported_verdicts_are_told_and_their_import_is_not_their_date() -> None
     assert notes(a=brought, b=graded()) == [
         f"a has imported verdicts, of {old.label} (scores.txt, 2024-06). Their dates and rubrics are not compared."
     ]
+
+
+def test_each_difference_in_asking_and_judging_is_told_with_what_it_touches() -> None:
+    """Of a job's atomic essay: what a gate on ACC_atom, and what one on PersonaScore holds for doubtful."""
+    spec = resolve(draft(tasks=("essay",)), CATALOG).spec
+    (judge,), (task,), (model,) = spec.judges, spec.tasks, spec.models
+    warm = ModelParameters(temperature=1.5)
+    others: dict[str, JobSpec] = {
+        "the judges differ": replace(spec, judges=(replace(judge, label="another"),)),
+        "the judges' parameters differ": replace(spec, judges=(replace(judge, parameters=warm),)),
+        "the judging protocols differ": replace(spec, hardening=load_hardened()),
+        "the number of sentences per judge call differs": resolve(
+            draft(tasks=("essay",), judging={"sentences_per_call": 5}), CATALOG
+        ).spec,
+        "the instruments differ": replace(spec, instrument=replace(spec.instrument, content_hash="0")),
+        "the prompts of Essay differ": replace(spec, tasks=(replace(task, scoring_prompt="Rate it."),)),
+        "the versions of segmenter or refusal rules differ": replace(
+            spec, instrument=replace(spec.instrument, segmenter="punkt-en-wide-v1")
+        ),
+        "the models' sampling parameters differ": replace(spec, models=(replace(model, parameters=warm),)),
+    }
+    for what, other in others.items():
+        (found,) = differences({"a": judged(spec, {}, DAY), "b": judged(other, {}, DAY)})
+        assert found.what == what
+        assert found.note.lower().startswith(what.lower())
+        assert found.touches(grades=False)
+        assert found.decides == (what != "the models' sampling parameters differ")
+    assert [
+        each.touches(grades=True) for each in differences({"a": graded(), "b": graded(exemplars="f")})
+    ] == [True]
 
 
 def test_other_dates_are_told() -> None:
