@@ -1,8 +1,10 @@
 """The operations of the service's ``/v1`` by which it is set up: schedules, webhooks, API keys and connections, each as a call."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from persona_assay.calls import Call, given, read_json, read_nothing, repetition_key
+from persona_assay.notebook import read_figure
 from persona_assay.types import (
     ApiKey,
     ApiKeyChangeIn,
@@ -67,6 +69,24 @@ def schedule_runs(schedule_id: str, *, limit: int = 20, after: str | None = None
     """A page of a schedule's runs, newest first: values, limits and alarms."""
     query = given(limit=limit, after=after)
     return Call("GET", f"{SCHEDULE}/runs", read_json, {"schedule_id": schedule_id}, query)
+
+
+def schedule_figure(
+    schedule_id: str,
+    *,
+    file_format: Literal["svg", "png"] = "svg",
+    theme: Literal["light", "dark"] | None = None,
+) -> Call[bytes]:
+    """The values of a schedule's runs over time as a file; a notebook displays it.
+
+    Args:
+        schedule_id: The schedule.
+        file_format: The file's format.
+        theme: Default: light; an SVG follows the reader's preference.
+    """
+    names = {"schedule_id": schedule_id, "file_format": file_format}
+    route = f"{SCHEDULE}/figures/timeline.{{file_format}}"
+    return Call("GET", route, read_figure, names, given(theme=theme))
 
 
 # -- webhooks -----------------------------------------------------------------------------------------------------

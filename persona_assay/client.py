@@ -191,6 +191,7 @@ class AssayClient:
     delete_schedule = _method(administration.delete_schedule)
     schedule_runs = _method(administration.schedule_runs)
     iter_schedule_runs = _listing(administration.schedule_runs)
+    schedule_figure = _method(administration.schedule_figure)
     create_webhook = _method(administration.create_webhook)
     webhook = _method(administration.webhook)
     webhooks = _method(administration.webhooks)

@@ -8,7 +8,14 @@ from click.exceptions import Exit
 
 from persona_assay.operations import IntervalKind, Pairing
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
-from persona_assay.terminal.outcome import GATE_FAILED, INCONCLUSIVE, CommandError, print_json, told_errors
+from persona_assay.terminal.outcome import (
+    GATE_FAILED,
+    INCONCLUSIVE,
+    CommandError,
+    print_json,
+    save_file,
+    told_errors,
+)
 from persona_assay.types import NamedBaseline, SideIn
 
 
@@ -87,7 +94,7 @@ def gate(
         asked: GateOptions = {"interval": interval, "minimum_coverage": minimum_coverage}
         found = client.gate(job_id, threshold, **asked)
         if junit is not None:
-            _save(junit, client.gate_junit(job_id, threshold, **asked))
+            save_file(junit, client.gate_junit(job_id, threshold, **asked))
         if as_json:
             print_json(found)
         else:
@@ -104,13 +111,6 @@ class GateOptions(TypedDict):
 
     interval: IntervalKind
     minimum_coverage: float | None
-
-
-def _save(path: Path, content: bytes) -> None:
-    try:
-        path.write_bytes(content)
-    except OSError as error:
-        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def _side(text: str) -> SideIn:

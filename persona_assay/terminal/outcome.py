@@ -7,6 +7,7 @@ import contextlib
 import json
 import signal
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 import click
@@ -84,6 +85,18 @@ def exit_by(job: Json) -> None:
 
         err().print(failure_view(job))
         raise Exit(JOB_FAILED)
+
+
+def save_file(path: Path, content: bytes) -> None:
+    """Writes a file.
+
+    Raises:
+        CommandError: It cannot be written.
+    """
+    try:
+        path.write_bytes(content)
+    except OSError as error:
+        raise CommandError(f"cannot write {path}: {error.strerror or error}") from error
 
 
 def print_json(value: Json) -> None:

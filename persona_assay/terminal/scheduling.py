@@ -1,12 +1,13 @@
-"""The commands that run a job again and again: `assay schedule add`, `list`, `runs`, `pause`, `resume` and `delete`."""
+"""The commands that run a job again and again: `assay schedule add`, `list`, `runs`, `figure`, `pause`, `resume` and `delete`."""
 
 import sys
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import click
 
 from persona_assay.terminal.options import AS_JSON, URL, client_of
-from persona_assay.terminal.outcome import print_json, told_errors
+from persona_assay.terminal.outcome import print_json, save_file, told_errors
 from persona_assay.types import ScheduleIn
 
 SCHEDULE = click.argument("schedule_id", metavar="SCHEDULE")
@@ -99,6 +100,33 @@ def runs(schedule_id: str, limit: int, url: str, *, as_json: bool) -> None:
         from persona_assay.terminal.schedule_tables import runs_view  # noqa: PLC0415
 
         out().print(runs_view(found))
+
+
+@schedule.command()
+@SCHEDULE
+@click.option("--output", "-o", help="Output file, .svg or .png. [SCHEDULE-timeline.svg]")
+@click.option(
+    "--theme", type=click.Choice(["light", "dark"]), help="Default: light; an SVG follows its reader."
+)
+@URL
+@AS_JSON
+def figure(
+    schedule_id: str, output: str | None, theme: Literal["light", "dark"] | None, url: str, *, as_json: bool
+) -> None:
+    """Save the figure of a schedule's values over time, with limits and alarms."""
+    path = Path(output or f"{schedule_id}-timeline.svg")
+    file_format = path.suffix.removeprefix(".").lower()
+    if file_format not in {"svg", "png"}:
+        raise click.BadParameter("must end with .svg or .png", param_hint="--output")
+    with told_errors(), client_of(url) as client:
+        content = client.schedule_figure(
+            schedule_id, file_format="png" if file_format == "png" else "svg", theme=theme
+        )
+        save_file(path, content)
+        if as_json:
+            print_json({"path": str(path.resolve()), "bytes": len(content)})
+        else:
+            click.echo(f"{path} ({len(content):,} bytes)")
 
 
 @schedule.command()

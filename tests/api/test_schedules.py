@@ -1,8 +1,11 @@
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner
 
+from app.cli import app
 from tests.api.service import Json, Service, pointers
 from tests.observe import eventually
 
@@ -86,6 +89,37 @@ class TestSchedules:
         assert {answer.json()["errors"][0]["message"] for answer in refused} == {
             "limit of 50 schedules reached"
         }
+
+
+class TestFigure:
+    def test_values_over_time_are_a_file_and_without_any_there_is_none(
+        self, api: Service, schedule: Json, tmp_path: Path
+    ) -> None:
+        path = f"/v1/schedules/{schedule['id']}/figures/timeline"
+        none = api.get(f"{path}.svg")
+        assert (none.status_code, none.json()["detail"]) == (
+            404,
+            f"schedule {schedule['id']} has no values yet",
+        )
+        api.execute(
+            "INSERT INTO schedule_runs (id, tenant, schedule_id, due, state, value, low, high, ended_at)"
+            " SELECT 'srun_' || n, 'default', %s, '2026-11-01Z'::timestamptz + n * interval '1 day', 'measured',"
+            " 0.8 + n / 1000.0, 0.7, 0.9, now() FROM generate_series(1, 12) n",
+            schedule["id"],
+        )
+        svg = api.get(f"{path}.svg", params={"theme": "dark"})
+        assert (svg.status_code, svg.headers["Content-Type"]) == (200, "image/svg+xml")
+        assert "12 values, the last one 0.812" in svg.text
+        assert api.get(f"{path}.gif").status_code == 422
+        saved = tmp_path / "values.png"
+        result = CliRunner().invoke(
+            app, ["schedule", "figure", schedule["id"], "-o", str(saved), "--url", str(api.http.base_url)]
+        )
+        assert result.exit_code == 0, result.output
+        assert saved.read_bytes() == api.get(f"{path}.png").content
+        assert saved.read_bytes().startswith(b"\x89PNG")
+        wrong = CliRunner().invoke(app, ["schedule", "figure", schedule["id"], "-o", "values.pdf"])
+        assert (wrong.exit_code, "must end with .svg or .png" in wrong.output) == (3, True)
 
 
 class TestRefused:

@@ -39,7 +39,7 @@ from app.services.watching.timeline import draw_timeline, words_of
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
-RUNS_A_PAGE, RUNS_DRAWN = 50, 400
+RUNS_A_PAGE = 50
 
 ScheduleAction = Literal["pause", "resume", "delete"]
 
@@ -122,9 +122,8 @@ async def act(
 
 async def _figure(services: Services, tenant: str, schedule: Schedule) -> str | None:
     """The address of the figure, which holds all of it; ``None`` without values, or if too many figures wait to be drawn."""
-    runs = await list_runs(services.engine, tenant, schedule.id, limit=RUNS_DRAWN)
     try:
-        drawn = await draw_timeline(services.figures, schedule, runs[::-1])
+        drawn = await draw_timeline(services.engine, services.figures, schedule, tenant)
     except BusyError:
         return None
     return None if drawn is None else f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"

@@ -31,6 +31,10 @@ FIGURES: Responses = {
     }
 }
 
+ThemeQuery = Annotated[
+    Theme | None, Query(description="Without it light, but in an SVG whichever the reader prefers.")
+]
+
 
 @router.get(
     "/{job_id}/figures/{name}.{file_format}",
@@ -53,9 +57,7 @@ async def figure(
             description="Whose, for `heat_map` and `cells`; may be left out if the job has only one.",
         ),
     ] = None,
-    theme: Annotated[
-        Theme | None, Query(description="Without it light, but in an SVG whichever the reader prefers.")
-    ] = None,
+    theme: ThemeQuery = None,
 ) -> Response:
     """A figure of the HTML report, or its heat map, as SVG or PNG. Also available while the job runs.
 
@@ -67,8 +69,13 @@ async def figure(
     results = await services.results.read(job)
     wanted = FigureRequest(name, file_format, model, theme)
     content = await draw_figure(services.engine, services.figures, job, context, results, wanted)
+    return figure_answer(content, f"{job_id}-{name}", file_format)
+
+
+def figure_answer(content: bytes, name: str, file_format: FigureFormat) -> Response:
+    """A figure as a file of this name."""
     headers = {
-        "Content-Disposition": f'inline; filename="{job_id}-{name}.{file_format}"',
+        "Content-Disposition": f'inline; filename="{name}.{file_format}"',
         # An SVG may be opened by itself, and what models are called is in it.
         "Content-Security-Policy": f"default-src 'none'; style-src 'unsafe-inline'; {FRAMED_BY_NOBODY}",
     }

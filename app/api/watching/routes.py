@@ -15,6 +15,7 @@ from app.api.http.path_ids import id_check
 from app.api.http.strict_json import StrictRequest, StrictRoute
 from app.api.jobs.job_route import job_of
 from app.api.jobs.routes import IdempotencyKey
+from app.api.results.figures import FIGURES, ThemeQuery, figure_answer
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn
 from app.domain.keys.api_key import Scope
@@ -29,6 +30,7 @@ from app.services.errors import NotFoundError, WrongStateError
 from app.services.idempotency import ClientKey
 from app.services.identifiers import id_form
 from app.services.jobs.clone import changed_body
+from app.services.results.figures import FigureFormat
 from app.services.watching.schedules import (
     change_schedule,
     create_schedule,
@@ -38,6 +40,7 @@ from app.services.watching.schedules import (
     list_schedules,
     made_schedule,
 )
+from app.services.watching.timeline import draw_timeline
 
 router = APIRouter(
     prefix="/v1/schedules",
@@ -174,3 +177,29 @@ async def runs(
         services.engine, tenant, schedule_id, limit=limit + 1, after=cursors.beginning(after)
     )
     return cursors.page(ScheduleRunList, found, limit, None, lambda run: cursors.of_moment(run.due, run.id))
+
+
+@router.get(
+    "/{schedule_id}/figures/timeline.{file_format}",
+    operation_id="getScheduleFigure",
+    response_class=Response,
+    responses=FIGURES | NOT_FOUND,
+    summary="Download a schedule's figure",
+)
+@needs(Scope.READ)
+async def figure(
+    schedule_id: ScheduleId,
+    file_format: FigureFormat,
+    services: ServicesDep,
+    tenant: TenantDep,
+    theme: ThemeQuery = None,
+) -> Response:
+    """The values of the last 400 due times with limits and alarms, and those of the anchors, as SVG or PNG.
+
+    404 while there are no values. If too many figures are waiting to be drawn, the answer is 503 with `Retry-After`.
+    """
+    found = await find_schedule(services.engine, tenant, schedule_id)
+    drawn = await draw_timeline(services.engine, services.figures, found, tenant, file_format, theme)
+    if drawn is None:
+        raise NotFoundError(f"schedule {schedule_id} has no values yet")
+    return figure_answer(drawn, f"{schedule_id}-timeline", file_format)

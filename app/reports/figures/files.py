@@ -7,7 +7,7 @@ from app.domain.personagym.environments import Environments
 from app.domain.results.baselines import Baselines
 from app.domain.results.contract import Results
 from app.reports.figures import plots
-from app.reports.figures.plot import Plot, png, svg
+from app.reports.figures.plot import Plot, as_file
 from app.reports.views.accuracy import scatters
 from app.reports.views.distributions import distributions
 from app.reports.views.in_words import InWords
@@ -53,7 +53,7 @@ def figure_file(
     if plot is None:
         return None
     note = NOTE if results.simulated else ""
-    return png(plot, theme, note) if file_format == "png" else svg(plot, theme, note).encode()
+    return as_file(plot, file_format, theme, note)
 
 
 def _plot(

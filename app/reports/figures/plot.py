@@ -117,6 +117,11 @@ def png(plot: Plot, theme: str | None = None, note: str = "") -> bytes:
     return file.getvalue()
 
 
+def as_file(plot: Plot, file_format: str, theme: str | None = None, note: str = "") -> bytes:
+    """A figure's bytes; ``file_format`` is ``"svg"`` or ``"png"``, for the rest see :func:`svg`."""
+    return png(plot, theme, note) if file_format == "png" else svg(plot, theme, note).encode()
+
+
 def canvas(width: float, height: float, palette: Palette) -> Figure:
     """An empty figure.
 

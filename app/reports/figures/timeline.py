@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from app.reports.figures.intervals import WIDTH
 from app.reports.figures.palette import Palette
-from app.reports.figures.plot import Plot, canvas, svg
+from app.reports.figures.plot import Plot, canvas
 
 _PANEL, _TOP, _BOTTOM, _LEFT = 2.1, 0.42, 0.34, 0.6
 _FEWEST_DAYS = 1 / 24
@@ -46,21 +46,20 @@ class TimelinePanel:
     alarms: Sequence[tuple[datetime, str]]
 
 
-def timeline_svg(panels: Sequence[TimelinePanel], untaken: Sequence[datetime], description: str) -> str:
-    """The figure as a file, in the reader's colours.
+def timeline_plot(panels: Sequence[TimelinePanel], untaken: Sequence[datetime], description: str) -> Plot:
+    """The figure.
 
     Args:
         panels: The watched value, and the anchors' if there are some.
         untaken: Due times without a value.
         description: What it says, for those who do not see it.
     """
-    plot = Plot(
+    return Plot(
         "timeline",
         "Values of each run with limits",
         description,
         lambda palette: _draw(panels, untaken, palette),
     )
-    return svg(plot)
 
 
 def _draw(panels: Sequence[TimelinePanel], untaken: Sequence[datetime], palette: Palette) -> Figure:

@@ -2,32 +2,52 @@
 
 from collections.abc import Sequence
 
+from sqlalchemy.ext.asyncio import AsyncEngine
+
 from app.domain.watching.attribution import Cause
 from app.domain.watching.contract import Alarm, Schedule, ScheduleRun
-from app.services.results.figures import FigureDesk
+from app.services.results.figures import FigureDesk, FigureFormat, Theme
+from app.services.watching.schedules import list_runs
 
+RUNS_DRAWN = 400
+"""The last ones."""
 _MOST_TOLD = 20
 
 
-async def draw_timeline(desk: FigureDesk, schedule: Schedule, runs: Sequence[ScheduleRun]) -> bytes | None:
-    """The figure as SVG; ``None`` while no run has a value.
+async def draw_timeline(
+    engine: AsyncEngine,
+    desk: FigureDesk,
+    schedule: Schedule,
+    tenant: str,
+    file_format: FigureFormat = "svg",
+    theme: Theme | None = None,
+) -> bytes | None:
+    """The figure of the last runs; ``None`` while none of them has a value.
 
     Args:
+        engine: Where the runs are.
         desk: Draws one figure at a time.
         schedule: The schedule.
-        runs: Its runs, oldest first.
+        tenant: Whose it is.
+        file_format: Of the file.
+        theme: ``None`` for light, and in an SVG for whichever the reader prefers.
 
     Raises:
+        NotFoundError: If the schedule was deleted meanwhile.
         BusyError: If others' figures take all the time.
     """
+    runs = (await list_runs(engine, tenant, schedule.id, limit=RUNS_DRAWN))[::-1]
     if not any(run.value is not None for run in runs):
         return None
-    return await desk.draw(lambda: _draw(schedule, runs).encode())
+    return await desk.draw(lambda: _draw(schedule, runs, file_format, theme))
 
 
-def _draw(schedule: Schedule, runs: Sequence[ScheduleRun]) -> str:
+def _draw(
+    schedule: Schedule, runs: Sequence[ScheduleRun], file_format: FigureFormat, theme: Theme | None
+) -> bytes:
     # Imported where it is used, which is on a thread: matplotlib takes a second.
-    from app.reports.figures.timeline import TimedValue, TimelinePanel, timeline_svg  # noqa: PLC0415
+    from app.reports.figures.plot import as_file  # noqa: PLC0415
+    from app.reports.figures.timeline import TimedValue, TimelinePanel, timeline_plot  # noqa: PLC0415
 
     alarms = [alarm for run in runs for alarm in run.alarms]
     panels = [
@@ -51,7 +71,7 @@ def _draw(schedule: Schedule, runs: Sequence[ScheduleRun]) -> str:
     last = [run.value for run in runs if run.value is not None][-1]
     said = [f"{len(panels[0].values)} values, the last one {last:.3f}"]
     said += [f"{words_of(alarm)} since {alarm.since:%Y-%m-%d}" for alarm in alarms[:_MOST_TOLD]]
-    return timeline_svg(panels, untaken, "; ".join(said))
+    return as_file(timeline_plot(panels, untaken, "; ".join(said)), file_format, theme)
 
 
 def words_of(alarm: Alarm) -> str:
