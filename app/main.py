@@ -180,6 +180,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         yield
         services.figures.close()
         services.submission.planning.close()
+        services.uploads.packed.close()
         await services.keyring.close()
         await services.results.close()
         await services.progress.close()

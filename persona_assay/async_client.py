@@ -316,6 +316,10 @@ class AsyncAssayClient:
                 lost_answer(error)
             upload = await self.get_upload(upload["id"])
             tell(upload)
+        while upload["status"] == "reading":
+            await asyncio.sleep(1.0)
+            upload = await self.get_upload(upload["id"])
+            tell(upload)
         return upload
 
     async def _begun(self, file: SentFile) -> Upload:

@@ -340,7 +340,7 @@ class AssayClient:
         What has arrived of the same file before is not sent again, whoever sent it: it is known by its SHA-256.
 
         Args:
-            path: JSON Lines; each line has the fields of a job's response.
+            path: JSON Lines, perhaps compressed by gzip or zstd, or Parquet; each record has the fields of a job's response.
             upload_id: The upload of this file to go on with, if another client began it.
             on_progress: Called with the upload's state before each part and at the end.
 
@@ -361,6 +361,10 @@ class AssayClient:
                 self.add_upload_part(upload["id"], upload["received"], part)
             except ProblemError as error:
                 lost_answer(error)
+            upload = self.get_upload(upload["id"])
+            tell(upload)
+        while upload["status"] == "reading":
+            time.sleep(1.0)
             upload = self.get_upload(upload["id"])
             tell(upload)
         return upload

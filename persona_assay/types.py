@@ -4040,7 +4040,7 @@ class UploadError(TypedDict):
     """Something wrong with a record."""
 
     line: int
-    """The line, from 1; 0: the whole file."""
+    """The line, or of Parquet the row, from 1; 0: the whole file."""
     field: str
     """JSON pointer into the record; empty: the whole record."""
     message: str
@@ -4056,8 +4056,10 @@ class Upload(TypedDict):
     """The file's name."""
     metadata: dict[str, str]
     """What its client said of the file. Our clients give its `sha256`, to find it again."""
-    status: Literal["receiving", "ready", "invalid"]
-    """`receiving`: parts are missing. `ready`: jobs can use it. `invalid`: records are wrong; none is stored."""
+    status: Literal["receiving", "reading", "ready", "invalid"]
+    """`receiving`: parts are missing. `reading`: all of a packed file is there and is read. `ready`: jobs can use it. `invalid`: records are wrong; none is stored."""
+    format: Literal["lines", "gzip", "zstd", "parquet"] | None
+    """`lines`: JSON Lines. `gzip`, `zstd`: the same, compressed. By the first bytes; `null` before these."""
     size: int
     """The file's bytes."""
     received: int

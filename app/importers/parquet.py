@@ -1,18 +1,24 @@
 """Parquet files, unpacked no further than a limit."""
 
+import os
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from app.domain.errors import InvalidJobError
+from app.domain.errors import FieldError, InvalidJobError, escape_pointer
+from app.importers.parquet_pages import File, check_pages
 from app.importers.records import wrong_file
 
 MOST_ROWS = 200_000
 BATCH_ROWS = 64
 UNPACKED_BYTES = 64 * 1024 * 1024
-"""How much of a Parquet file is unpacked."""
+"""How much of a Parquet file in a body is unpacked."""
+FOOTER_BYTES = 16 * 1024 * 1024
+_MAGIC = {b"PAR1", b"PARE"}
+SOME_ROWS, SOME_BYTES = 2_000, 1024 * 1024
+"""Rows that are handed on together, and about how long they are."""
 
 
 def read_parquet(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -23,11 +29,13 @@ def read_parquet(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
     Raises:
         InvalidJobError: If it can't be read, or is too large.
     """
-    file, longest = _opened(data)
-    if file.metadata.num_rows > MOST_ROWS:
-        raise wrong_file(f"{file.metadata.num_rows:,} rows; at most {MOST_ROWS:,}")
+    file = _opened(pa.BufferReader(data))
+    if file.table.metadata.num_rows > MOST_ROWS:
+        raise wrong_file(f"{file.table.metadata.num_rows:,} rows; at most {MOST_ROWS:,}")
+    if file.plain > UNPACKED_BYTES:
+        raise wrong_file(f"the file unpacks to {file.plain:,} bytes; at most {UNPACKED_BYTES:,}")
     unpacked, number = 0, 0
-    for batch in _batches(file, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest))):
+    for batch in _batches(file):
         for row in _rows(batch, number + 1):
             number += 1
             unpacked += _size(row)
@@ -36,19 +44,91 @@ def read_parquet(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"/rows/{number}", row
 
 
-def _opened(data: bytes) -> tuple[pq.ParquetFile, int]:
-    """The file, and how many bytes its longest value may have."""
+class Rows(NamedTuple):
+    """Some rows of a table.
+
+    Attributes:
+        rows: Each row by column; or, where that can't be read, why.
+        size: About how many bytes they take.
+    """
+
+    rows: list[dict[str, Any] | FieldError]
+    size: int
+
+
+def read_large_parquet(file: File, *, skip: int) -> Iterator[Rows]:
+    """The rows of a Parquet file of any length, some at a time; of the file little more is held than a page of each column.
+
+    Args:
+        file: The file. Untrusted.
+        skip: So many rows are passed over.
+
+    Raises:
+        InvalidJobError: If it can't be read.
+    """
+    opened = _opened(file)
+    groups = list(range(opened.table.metadata.num_row_groups))
+    while groups and skip >= (rows := opened.table.metadata.row_group(groups[0]).num_rows):
+        del groups[0]
+        skip -= rows
+    some: list[dict[str, Any] | FieldError] = []
+    size = 0
+    for batch in _batches(opened, groups):
+        kept = batch.slice(min(skip, len(batch)))
+        skip -= len(batch) - len(kept)
+        for row in _rows_one_by_one(kept):
+            some.append(row)
+            size += _size(row) if isinstance(row, dict) else 0
+        if size >= SOME_BYTES or len(some) >= SOME_ROWS:
+            yield Rows(some, size)
+            some, size = [], 0
+    if some:
+        yield Rows(some, size)
+
+
+class _Opened(NamedTuple):
+    """A file whose pages were looked at.
+
+    Attributes:
+        table: The file.
+        plain: How many bytes it unpacks to, as its footer says.
+        rows: How many rows can be held.
+    """
+
+    table: pq.ParquetFile
+    plain: int
+    rows: int
+
+
+def _opened(file: File) -> _Opened:
     try:
-        file = pq.ParquetFile(pa.BufferReader(data))
-        groups = [file.metadata.row_group(n) for n in range(file.metadata.num_row_groups)]
-        sizes = [
+        _check_footer(file)
+        table = pq.ParquetFile(file, pre_buffer=False, buffer_size=SOME_BYTES)
+        names = table.schema_arrow.names
+        groups = [table.metadata.row_group(n) for n in range(table.metadata.num_row_groups)]
+        plain = sum(
             group.column(n).total_uncompressed_size for group in groups for n in range(group.num_columns)
-        ]
+        )
+        longest = check_pages(file, table.metadata, table.schema)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _broken(error) from error
-    if sum(sizes) > UNPACKED_BYTES:
-        raise wrong_file(f"the file unpacks to {sum(sizes):,} bytes; at most {UNPACKED_BYTES:,}")
-    return file, max([1, *sizes])
+    repeated = next((name for name in names if names.count(name) > 1), None)
+    if repeated is not None:
+        raise wrong_file(f"the column {repeated[:100]!r} appears more than once")
+    return _Opened(table, plain, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest)))
+
+
+def _check_footer(file: File) -> None:
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - 8))
+    length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
+    if magic not in _MAGIC:
+        raise wrong_file(
+            "not a Parquet file that can be read: it does not end with PAR1, so part of it is missing"
+        )
+    if length > FOOTER_BYTES:
+        raise wrong_file(f"a footer of {length:,} bytes; at most {FOOTER_BYTES:,}")
+    file.seek(0)
 
 
 def _size(value: Any) -> int:
@@ -60,8 +140,8 @@ def _size(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes) else 8
 
 
-def _batches(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
-    batches = file.iter_batches(batch_size=rows, use_threads=False)
+def _batches(file: _Opened, groups: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+    batches = file.table.iter_batches(batch_size=file.rows, row_groups=groups, use_threads=False)
     while True:
         try:
             batch = next(batches, None)
@@ -70,6 +150,25 @@ def _batches(file: pq.ParquetFile, rows: int) -> Iterator[pa.RecordBatch]:
         if batch is None:
             return
         yield batch
+
+
+def _rows_one_by_one(batch: pa.RecordBatch) -> list[dict[str, Any] | FieldError]:
+    try:
+        return list(_rows(batch, 1))
+    except InvalidJobError:
+        return [_row(batch, n) for n in range(len(batch))]
+
+
+def _row(batch: pa.RecordBatch, number: int) -> dict[str, Any] | FieldError:
+    """A row; or the column of which it has no value that can be read."""
+    row: dict[str, Any] = {}
+    for name, column in zip(batch.schema.names, batch.columns, strict=True):
+        try:
+            row[name] = column[number].as_py()
+        except (pa.ArrowException, ValueError, OverflowError) as error:
+            why = "is not UTF-8" if isinstance(error, UnicodeDecodeError) else "can't be read"
+            return FieldError(f"/{escape_pointer(name)}", why)
+    return row
 
 
 def _rows(batch: pa.RecordBatch, first: int) -> list[dict[str, Any]]:

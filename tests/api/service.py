@@ -79,6 +79,7 @@ TABLES = (
     "reservations",
     "uploads",
     "upload_records",
+    "upload_parts",
 )
 MOST_STREAMS = 4
 """Exports and event streams at a time, of the API without workers."""

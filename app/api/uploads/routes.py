@@ -138,7 +138,7 @@ async def options(services: ServicesDep) -> Response:
 async def create(
     services: ServicesDep, tenant: TenantDep, upload_length: Length, upload_metadata: Metadata = None
 ) -> Response:
-    """Begins an upload of existing responses: JSON Lines, each line an object as in a job's `responses`.
+    """Begins an upload of existing responses: JSON Lines, each line an object as in a job's `responses`, also compressed by gzip or zstd; or Parquet, with a column for each field.
 
     Send its parts to `Location`; a job names it as `{"responses": {"upload": "upl_…"}}`. The protocol is tus 1.0 with creation,
     expiration, checksum and termination, so that any tus client can be used.
@@ -168,7 +168,7 @@ async def list_(
 @needs(Scope.READ)
 async def get(upload_id: UploadId, services: ServicesDep, tenant: TenantDep) -> Upload:
     """How much has arrived, how many records were read, and the first errors; also while parts are missing."""
-    return await find_upload(services.engine, tenant, upload_id)
+    return await find_upload(services.uploads, tenant, upload_id)
 
 
 @router.head(
@@ -177,7 +177,7 @@ async def get(upload_id: UploadId, services: ServicesDep, tenant: TenantDep) -> 
 @needs(Scope.READ)
 async def head(upload_id: UploadId, services: ServicesDep, tenant: TenantDep) -> Response:
     """Where the next part begins."""
-    found = await find_upload(services.engine, tenant, upload_id)
+    found = await find_upload(services.uploads, tenant, upload_id)
     headers = {"Upload-Length": str(found.size), "Cache-Control": "no-store"} | _progress(found)
     if found.metadata:
         headers["Upload-Metadata"] = ",".join(map(_pair, found.metadata.items()))
@@ -211,12 +211,13 @@ async def add(
     """Adds bytes, of any number. What arrives before a connection breaks is kept: `received` says how much.
 
     The answer has `Upload-Offset` (bytes), `Upload-Records` and `Upload-Errors`, so that wrong files need not be sent to their end.
+    A compressed or Parquet file is read when all of it is there (`reading`).
     """
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != PART_TYPE:
         detail = f"send parts as {PART_TYPE}"
         raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
     arriving: Arriving = request.state.upload
-    found = await find_upload(services.engine, tenant, upload_id)
+    found = await find_upload(services.uploads, tenant, upload_id)
     if upload_offset != found.received:
         raise _wrong_offset(OffsetError(found.received))
     try:

@@ -15,7 +15,7 @@ class UploadRow(Base):
 
     __tablename__ = "uploads"
     __table_args__ = (
-        CheckConstraint("status IN ('receiving', 'ready', 'invalid')", name="status"),
+        CheckConstraint("status IN ('receiving', 'reading', 'ready', 'invalid')", name="status"),
         CheckConstraint("received <= size", name="received"),
         Index("ix_uploads_newest", "tenant", "created_at", "id"),
         Index("ix_uploads_expires_at", "expires_at"),
@@ -36,6 +36,12 @@ class UploadRow(Base):
     """The beginning of the next line."""
     skipping: Mapped[bool]
     """Whether the rest of a line is passed over that is too long."""
+    format: Mapped[str | None]
+    """The file's form, once its first bytes are there."""
+    unpacked: Mapped[int] = mapped_column(BigInteger, server_default="0")
+    """Of a packed file: bytes of what it holds that were read."""
+    reading_until: Mapped[datetime | None]
+    """Of a packed file that is read: when somebody else goes on, unless whoever reads it has said more."""
     error_count: Mapped[int]
     errors: Mapped[list[Any]] = mapped_column(JSONB)
     rules: Mapped[dict[str, Any]] = mapped_column(JSONB)
@@ -67,3 +73,19 @@ class UploadRecord(Base):
     error: Mapped[str | None]
     unit_starts: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     unit_ends: Mapped[list[int]] = mapped_column(ARRAY(Integer))
+    judged: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    """What imported judges said of it; see :class:`app.domain.uploads.judged.JudgedElsewhere`."""
+
+
+class UploadPart(Base):
+    """Bytes of an upload that can be read only once all of it is there; they are kept no longer."""
+
+    __tablename__ = "upload_parts"
+
+    upload_id: Mapped[str] = mapped_column(ForeignKey("uploads.id", ondelete="CASCADE"), primary_key=True)
+    start: Mapped[int] = mapped_column(BigInteger, primary_key=True)
+    """Where in the file it begins."""
+    tenant: Mapped[str]
+    size: Mapped[int]
+    data: Mapped[bytes]
+    """Stored as it is: it is compressed, and any of it can be read without the rest."""

@@ -28,7 +28,9 @@ async def held(connection: AsyncConnection, tenant: str) -> Held:
         text("SELECT pg_advisory_xact_lock(:lock, hashtext(:tenant))"), {"lock": _LOCK, "tenant": tenant}
     )
     rows = await connection.execute(
-        text("SELECT count(*), CAST(coalesce(sum(size), 0) AS bigint) FROM uploads WHERE tenant = :tenant"),
+        text(
+            "SELECT count(*), CAST(coalesce(sum(greatest(size, unpacked)), 0) AS bigint) FROM uploads WHERE tenant = :tenant"
+        ),
         {"tenant": tenant},
     )
     return Held(*rows.one())

@@ -6,14 +6,15 @@ from typing import Literal
 from pydantic import Field
 
 from app.domain.contract import Answer, Page
+from app.domain.uploads.formats import Format
 
-UploadStatus = Literal["receiving", "ready", "invalid"]
+UploadStatus = Literal["receiving", "reading", "ready", "invalid"]
 
 
 class UploadError(Answer):
     """Something wrong with a record."""
 
-    line: int = Field(description="The line, from 1; 0: the whole file.")
+    line: int = Field(description="The line, or of Parquet the row, from 1; 0: the whole file.")
     field: str = Field(
         description="JSON pointer into the record; empty: the whole record.", examples=["/run"]
     )
@@ -31,8 +32,12 @@ class Upload(Answer):
         examples=[{"filename": "texts.jsonl"}],
     )
     status: UploadStatus = Field(
-        description="`receiving`: parts are missing. `ready`: jobs can use it. "
+        description="`receiving`: parts are missing. `reading`: all of a packed file is there and is read. "
+        "`ready`: jobs can use it. "
         "`invalid`: records are wrong; none is stored."
+    )
+    format: Format | None = Field(
+        description="`lines`: JSON Lines. `gzip`, `zstd`: the same, compressed. By the first bytes; `null` before these."
     )
     size: int = Field(description="The file's bytes.")
     received: int = Field(description="Bytes received so far.")

@@ -1,6 +1,8 @@
-"""Reads the records of an upload as they arrive: JSON Lines, each line a response as a job's `responses` has it."""
+"""Reads the records of an upload: lines of JSON as they arrive, or rows, each a response as a job's `responses` has it."""
 
+import contextlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -25,6 +27,7 @@ MAX_UNITS = 32_767
 _RECORD = TypeAdapter(ResponseIn)
 _IN_BODIES = ("units", "verdicts", "grades")
 """Fields that are taken in a job's body alone."""
+_DIGITS = re.compile(r"-?[0-9]{1,9}")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -117,7 +120,8 @@ def read_lines(place: Place, piece: bytes, rules: Rules, *, last: bool, keep: bo
     if last and tail:
         whole, tail = [*whole, tail], b""
     for number, line in enumerate(whole, place.lines + 1):
-        reader.take(number, line)
+        if line:
+            reader.take(number, line)
     lines = place.lines + len(whole)
     skipping = len(tail) > LINE_BYTES
     if skipping:
@@ -127,20 +131,63 @@ def read_lines(place: Place, piece: bytes, rules: Rules, *, last: bool, keep: bo
     )
 
 
-def read_rows(first: int, rows: Iterable[dict[str, Any]], rules: Rules, *, keep: bool = True) -> Read:
+def read_rows(first: int, rows: Iterable[dict[str, Any] | FieldError], rules: Rules) -> Read:
     """Reads rows of a table; a field without a value counts as not given.
 
     Args:
         first: Number of the first row, from 1.
-        rows: The rows. Untrusted.
+        rows: The rows, or which of a row's fields has no value that can be read. Untrusted.
         rules: What texts are read by.
-        keep: As of :func:`read_lines`.
     """
-    reader = _Reader(rules, keep=keep)
+    reader = _Reader(rules, keep=True)
     last = first - 1
     for last, row in enumerate(rows, first):
-        reader.check(last, {name: value for name, value in row.items() if value is not None})
+        if isinstance(row, FieldError):
+            reader.fail(last, row.pointer, row.message)
+        else:
+            reader.check(last, as_given(row))
     return Read(Place(last), reader.records, reader.errors, reader.wrong)
+
+
+def as_given(row: dict[str, Any]) -> dict[str, Any]:
+    """A row of a table as JSON would have it: tables have every field in every row, and maps as lists of pairs."""
+    given = {name: _as_json(value) for name, value in row.items() if value is not None}
+    grades = given.get("grades")
+    if isinstance(grades, list) and all(map(_is_pair, grades)):
+        grades = dict(grades)
+    if isinstance(grades, dict):
+        given["grades"] = {name: grade for name, grade in grades.items() if grade is not None}
+    if isinstance(given.get("verdicts"), list):
+        given["verdicts"] = [_verdicts(each) for each in given["verdicts"]]
+    return given
+
+
+def _as_json(value: Any) -> Any:
+    """A value as JSON would have it: text without a type is bytes, and of numbers with gaps some writers make fractions."""
+    if isinstance(value, bytes):
+        with contextlib.suppress(UnicodeDecodeError):
+            return value.decode()
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def _is_pair(value: object) -> bool:
+    return isinstance(value, tuple) and isinstance(value[0], str)
+
+
+def _verdicts(given: Any) -> Any:
+    """What a judge said; where all is numbers, words are among texts, so that numbers may be in digits."""
+    if not isinstance(given, dict):
+        return given
+    told = {name: value for name, value in given.items() if value is not None}
+    if "scores" not in told and "score" in given:
+        told["score"] = _score(given["score"])
+    if isinstance(told.get("scores"), list):
+        told["scores"] = [_score(score) for score in told["scores"]]
+    return told
+
+
+def _score(given: Any) -> Any:
+    return int(given) if isinstance(given, str) and _DIGITS.fullmatch(given) else _as_json(given)
 
 
 class _Reader:
@@ -156,19 +203,19 @@ class _Reader:
         if number == 1:
             line = line.removeprefix(_BOM)
         if len(line) > LINE_BYTES:
-            self._fail(number, "", f"a line may have at most {LINE_BYTES:,} bytes")
+            self.fail(number, "", f"a line may have at most {LINE_BYTES:,} bytes")
             return
         if not line.strip():
             return
         try:
             value = json.loads(line.decode(), object_pairs_hook=_without_repeats, parse_constant=_no_constant)
         except UnicodeDecodeError:
-            self._fail(number, "", "is not UTF-8")
+            self.fail(number, "", "is not UTF-8")
         except json.JSONDecodeError as error:
-            self._fail(number, "", f"is not JSON: {error.msg} at character {error.pos + 1}")
+            self.fail(number, "", f"is not JSON: {error.msg} at character {error.pos + 1}")
         except (ValueError, RecursionError) as error:
             deep = isinstance(error, RecursionError)
-            self._fail(number, "", "is nested too deeply" if deep else str(error))
+            self.fail(number, "", "is nested too deeply" if deep else str(error))
         else:
             self.check(number, value)
 
@@ -179,24 +226,24 @@ class _Reader:
         except ValidationError as error:
             for found in error.errors(include_url=False):
                 told = field_error({**found, "loc": ("body", *found["loc"])}, value, ResponseIn)
-                self._fail(number, told.pointer, told.message)
+                self.fail(number, told.pointer, told.message)
             return
         if response.text is None:
-            self._fail(number, "/text", "is required")
+            self.fail(number, "/text", "is required")
         for name in _IN_BODIES:
             if name in response.model_fields_set:
-                self._fail(number, f"/{name}", "is taken in a job's body, not in an upload")
+                self.fail(number, f"/{name}", "is taken in a job's body, not in an upload")
         for name, given in response.model_dump(exclude_unset=True, exclude={"text"}).items():
             if "\\u0000" in json.dumps(given):
-                self._fail(number, f"/{name}", "must not contain the character U+0000")
+                self.fail(number, f"/{name}", "must not contain the character U+0000")
         if self._keep and not self.wrong:
             record = as_record(number, response, self._rules)
             if isinstance(record, FieldError):
-                self._fail(number, record.pointer, record.message)
+                self.fail(number, record.pointer, record.message)
             else:
                 self.records.append(record)
 
-    def _fail(self, line: int, pointer: str, message: str) -> None:
+    def fail(self, line: int, pointer: str, message: str) -> None:
         self.wrong += 1
         self.records.clear()
         if len(self.errors) < ERRORS_KEPT:

@@ -2,25 +2,28 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.uploads import uploads
+from app.db.uploads import parts, uploads
 from app.db.uploads.tables import UploadRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.rules import RuleBook, Rules
 from app.domain.jobs.request import ResponseIn
 from app.domain.jobs.stored_texts import UploadedTexts
 from app.domain.jobs.text_source import StoredText
-from app.domain.uploads.contract import Upload, UploadError
-from app.domain.uploads.records import ERRORS_KEPT, Place, Read, Record, read_lines
+from app.domain.uploads.contract import Upload
+from app.domain.uploads.formats import HEAD_BYTES, Format, format_of
+from app.domain.uploads.records import Place, Read, read_lines
 from app.services.errors import NotFoundError
 from app.services.identifiers import id_form, new_id
 from app.services.long_texts import on_a_thread
+from app.services.uploads.packed import WAIT_SECONDS, PackedReader, Reading
+from app.services.uploads.progress import NAMES, progress, record_columns
 
 UPLOAD = "upl"
 MOST_UPLOADS = 100
@@ -59,6 +62,7 @@ class UploadDependencies:
         most_bytes: Of one upload.
         tenant_bytes: Of all uploads of a tenant.
         days: After so many an upload is deleted to which nothing is added.
+        packed: Reads files that can be read only once they are complete.
     """
 
     engine: AsyncEngine
@@ -66,6 +70,7 @@ class UploadDependencies:
     most_bytes: int
     tenant_bytes: int
     days: int
+    packed: PackedReader = field(default_factory=PackedReader)
 
     def expires_at(self) -> datetime:
         """When an upload expires to which something is added now."""
@@ -108,14 +113,27 @@ async def create_upload(
         return _shown(await _row(connection, tenant, upload_id))
 
 
-async def find_upload(engine: AsyncEngine, tenant: str, upload_id: str) -> Upload:
-    """An upload.
+async def find_upload(deps: UploadDependencies, tenant: str, upload_id: str, wait: float = 0) -> Upload:
+    """An upload; sees to it that a complete one is read.
+
+    Args:
+        deps: What it takes.
+        tenant: Whose it is.
+        upload_id: Its id.
+        wait: So many seconds at most it is waited until it is read.
 
     Raises:
         NotFoundError: If the tenant has none of that id.
     """
-    async with engine.connect() as connection:
-        return _shown(await _row(connection, tenant, upload_id))
+    async with deps.engine.connect() as connection:
+        row = await _row(connection, tenant, upload_id)
+    if row.status == "reading":
+        await deps.packed.read(
+            Reading(deps.engine, tenant, upload_id, partial(_rules, deps.rules), deps.most_bytes), wait
+        )
+        async with deps.engine.connect() as connection:
+            row = await _row(connection, tenant, upload_id)
+    return _shown(row)
 
 
 async def list_uploads(
@@ -142,7 +160,7 @@ async def add_part(
 ) -> Upload:
     """Stores the next bytes of an upload, and reads the records that they complete.
 
-    All of it or nothing: in one transaction, which ends before anybody is told.
+    All of it or nothing: in one transaction, which ends before anybody is told. A packed file is read once all of it is there.
 
     Raises:
         NotFoundError: If the tenant has no such upload.
@@ -156,16 +174,30 @@ async def add_part(
         raise OffsetError(row.received)
     if end > row.size:
         raise UploadTooLargeError(f"the upload ends at byte {row.size:,}")
-    read = await on_a_thread(tenant, partial(_read, deps.rules, row, piece, last=end == row.size))
+    row.format = row.format or _format(row.tail + piece, complete=end == row.size)
+    if row.format == "lines":
+        read = await on_a_thread(tenant, partial(_read, deps.rules, row, piece, last=end == row.size))
+        values = progress(row, read, last=end == row.size)
+        part, records = b"", [] if values["error_count"] else read.records
+    else:
+        tail, part = (row.tail + piece, b"") if row.format is None else (b"", row.tail + piece)
+        values = {"tail": tail, "status": "receiving" if end < row.size else "reading"}
+        records = []
+    values |= {"received": end, "format": row.format, "expires_at": deps.expires_at()}
     async with deps.engine.begin() as connection:
-        values = _progress(row, read, end) | {"expires_at": deps.expires_at()}
         if not await uploads.advance(connection, tenant, upload_id, offset, values):
             raise OffsetError((await _row(connection, tenant, upload_id)).received)
         if values["status"] == "invalid" and not row.error_count:
             await uploads.drop_records(connection, tenant, upload_id)
-        columns = [] if values["error_count"] else map(_columns, read.records)
-        await uploads.add_records(connection, tenant, upload_id, row.records, columns)
-        return _shown(await _row(connection, tenant, upload_id))
+        if part:
+            await parts.add(connection, tenant, upload_id, end - len(part), part)
+        await uploads.add_records(connection, tenant, upload_id, row.records, map(record_columns, records))
+    return await find_upload(deps, tenant, upload_id, WAIT_SECONDS)
+
+
+def _format(head: bytes, *, complete: bool) -> Format | None:
+    """The form of a file that begins so; ``None`` if more is needed to tell."""
+    return format_of(head) if complete or len(head) >= HEAD_BYTES else None
 
 
 async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> UploadedTexts | str:
@@ -176,6 +208,8 @@ async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> Up
         row = await uploads.find(connection, tenant, upload_id)
         if row is None:
             return "there is no such upload"
+        if row.status == "reading":
+            return "is being read; try again when it is ready"
         if row.status != "ready":
             return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
         texts = [
@@ -192,59 +226,23 @@ def _response(upload_id: str, record: Any) -> ResponseIn:
         *(record.status, record.sentences, (record.ordinal, 0, 0)),
         upload=upload_id,
     )
-    names = {name: getattr(record, name) for name in _NAMES}
+    names = {name: getattr(record, name) for name in NAMES}
     return ResponseIn.model_construct(**names | {"text": stored})
 
 
 def _read(rules: RuleBook, row: UploadRow, piece: bytes, *, last: bool) -> Read:
     place = Place(row.lines, row.tail, row.skipping)
-    return read_lines(place, piece, _rules(rules, row.rules), last=last, keep=not row.error_count)
+    return read_lines(place, piece, _rules(rules, row), last=last, keep=not row.error_count)
 
 
-def _rules(book: RuleBook, versions: Mapping[str, str]) -> Rules:
+def _rules(book: RuleBook, row: UploadRow) -> Rules:
     """The rules that an upload began with: of another release, the current ones might differ in the middle of it."""
+    versions = row.rules
     return Rules(
         book.segmenter.load(versions["segmenter"]),
         book.refusals.load(versions["refusals"]),
         book.injections.load(versions["injections"]),
     )
-
-
-def _progress(row: UploadRow, read: Read, end: int) -> dict[str, Any]:
-    """How far an upload is after a piece."""
-    errors = [*row.errors, *(error._asdict() for error in read.errors)][:ERRORS_KEPT]
-    wrong = row.error_count + read.wrong
-    records = 0 if wrong else row.records + len(read.records)
-    status = "receiving" if end < row.size else "ready"
-    if end == row.size and not records and not wrong:
-        wrong, errors = 1, [UploadError(line=0, field="", message="has no records").model_dump()]
-    return {
-        "received": end,
-        "status": "invalid" if wrong else status,
-        "records": records,
-        "errors": errors,
-        "error_count": wrong,
-        **asdict(read.place),
-    }
-
-
-def _columns(record: Record) -> dict[str, Any]:
-    """A record as its row."""
-    given = record.given
-    return {
-        "line": record.line,
-        "model": "provided",
-        **{name: given[name] for name in _NAMES if name in given},
-        "status": record.status,
-        "text": record.text,
-        "thoughts": record.thoughts,
-        "error": record.error,
-        "unit_starts": [start for start, _ in record.units],
-        "unit_ends": [end for _, end in record.units],
-    }
-
-
-_NAMES = ("persona", "task", "model", "item", "run", "instruction", "question")
 
 
 async def _row(connection: Any, tenant: str, upload_id: str) -> UploadRow:

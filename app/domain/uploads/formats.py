@@ -1,0 +1,20 @@
+"""What form an uploaded file has, by its first bytes."""
+
+from typing import Literal
+
+Format = Literal["lines", "gzip", "zstd", "parquet"]
+
+HEAD_BYTES = 4
+"""So many tell it."""
+
+_MAGIC: dict[bytes, Format] = {
+    b"\x1f\x8b": "gzip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"PAR1": "parquet",
+    b"PARE": "parquet",  # its footer is encrypted
+}
+
+
+def format_of(head: bytes) -> Format:
+    """The form of a file that begins so; JSON Lines where nothing else is meant."""
+    return next((form for magic, form in _MAGIC.items() if head.startswith(magic)), "lines")
