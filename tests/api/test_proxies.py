@@ -1,5 +1,6 @@
 """The examples of docs/examples as they stand, before a real API: TLS, cookies, and streams that outlive the API."""
 
+import json
 import shutil
 import ssl
 import subprocess
@@ -129,3 +130,40 @@ def test_the_example_serves_over_tls_and_a_stream_goes_on_after_the_apis_restart
                 news = first_event(response)
             assert news["id"] != told["id"]  # what was told is not repeated
             assert '"status":"queued"' not in news["data"]
+
+
+@pytest.mark.parametrize("kind", ["nginx", "caddy"])
+def test_a_part_longer_than_a_body_goes_through_the_example_and_is_kept_as_far_as_it_came(
+    kind: str, scratch: Path, database_url: str, redis_url: str
+) -> None:
+    """One part of 20 MB that breaks off in its middle, and one of the rest."""
+    if shutil.which(kind, path=SEARCHED) is None:
+        pytest.skip(f"needs {kind}")
+    record = {"persona": "E-low", "task": "essay", "text": "I stay at home and read " * 4000}
+    content = b"".join(json.dumps(record | {"run": run}).encode() + b"\n" for run in range(210))
+    port, most = free_port("127.0.0.1", 0), len(content) // 2
+
+    with proxied(kind, scratch, port) as client, guarded(scratch, database_url, redis_url, port=port):
+        key = bearer(KeyMaker(database_url).make(Scope.SUBMIT))
+        begun = client.post("/v1/uploads", headers=key | {"Upload-Length": str(len(content))})
+        assert begun.status_code == 201, begun.text
+        path = begun.headers["location"]
+
+        def received() -> int:
+            found = client.get(path, headers=key)
+            assert found.status_code == 200, found.text
+            return int(found.json()["received"])
+
+        def broken() -> Iterator[bytes]:
+            yield content[:most]
+            assert eventually(lambda: received() > most // 2)
+            raise RuntimeError("the cable was pulled")
+
+        part = key | {"Content-Type": "application/offset+octet-stream"}
+        sent = {"Upload-Offset": "0", "Content-Length": str(len(content))}
+        with pytest.raises(RuntimeError, match="cable"):
+            client.patch(path, content=broken(), headers=part | sent)
+        assert eventually(lambda: received() == most)
+        rest = client.patch(path, content=content[most:], headers=part | {"Upload-Offset": str(most)})
+        assert rest.status_code == 204, rest.text
+        assert client.get(path, headers=key).json()["records"] == 210
