@@ -157,6 +157,31 @@ class TestRubricSets:
         assert f'href="{place}"' in listed
         assert look(api, f"/rubric-sets/rset_{'0' * 32}").status_code == 404
 
+    def test_one_is_chosen_for_a_job_whose_form_then_lists_its_tasks(self, api: Service) -> None:
+        diary = {
+            "title": "A diary",
+            "items": "essay_context",
+            "prompt": "Write about {context}",
+            "scoring_prompt": "{atomic unit} {options}",
+        }
+        api.empty("rubric_sets")
+        assert 'name="rubrics"' not in look(api, "/new").text
+        kept = api.post("/v1/rubric-sets", {"name": "<mine>", "tasks": {"diary": diary}}).json()["id"]
+        fields = {"persona": "E-low", "model_model_0": "acme/acme-1", "judge_model_0": "acme/acme-judge"}
+        chosen = fields | {"instruction": "0", "iterations": "1", "rubrics": kept}
+        assert f'<option value="{kept}">&lt;mine&gt;</option>' in look(api, "/new").text
+        page = post(api, "/new", chosen).text
+        assert "A diary" in page
+        assert "A diary" not in look(api, "/new").text
+        planned = post(api, "/new", chosen | {"task": "diary"})
+        assert planned.status_code == 200, planned.text
+        assert f"&#34;rubrics&#34;: &#34;{kept}&#34;" in planned.text
+        gone = "rset_" + 32 * "0"
+        refused = post(api, "/new", chosen | {"rubrics": gone, "task": "essay"})
+        assert refused.status_code == 422
+        assert "unknown rubric set" in refused.text
+        assert f'<option value="{gone}" selected>' in refused.text
+
     @pytest.mark.parametrize(
         ("text", "words"),
         [

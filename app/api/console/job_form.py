@@ -29,6 +29,7 @@ ROWS = {"persona": ("id", "description", "traits"), "model": ("model", "temperat
 NUMBERS = {"iterations": int, "seed": int}
 BUDGET = {"usd": float, "calls": int, "tokens": int}
 DETECT = {"difference": float, "power": float, "metric": str, "population": str, "models": int}
+WORDS = ("reasoner", "rubrics")
 CHOICES = {"priority": "normal", "execution": "direct"}
 """Choices that stand in the body as they are, and what they are unless chosen otherwise."""
 REUSE = ("judging", "generation")
@@ -220,7 +221,8 @@ class JobForm:
                     else:
                         named.append(row["model"])
             self._put(name, named, field(kind, "model", 0))
-        self._put("reasoner", self.typed.text("reasoner"))
+        for name in WORDS:
+            self._put(name, self.typed.text(name))
 
     def _choices(self) -> None:
         text = self.typed.text
@@ -286,7 +288,7 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
     """The fields for as much of a body as they can say."""
     judging, named = body.get("judging", {}), [one for one in body["personas"] if isinstance(one, str)]
     found: dict[str, Any] = {
-        name: body[name] for name in ("name", "reasoner", *NUMBERS, *CHOICES) if name in body
+        name: body[name] for name in ("name", *WORDS, *NUMBERS, *CHOICES) if name in body
     }
     found["tags"] = ", ".join(body.get("tags", ()))
     found |= {f"budget_{name}": limit for name, limit in body.get("budget", {}).items()}

@@ -30,7 +30,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn, ModelIn, PlanIn
 from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import CheckedRole
-from app.domain.sets.kinds import PERSONA_SET
+from app.domain.sets.kinds import PERSONA_SET, RUBRIC_SET
 from app.llm.connections.connections import Connections
 from app.services.errors import SpendingCapError
 from app.services.identifiers import new_id
@@ -39,13 +39,14 @@ from app.services.jobs.clone import changed_body
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import find_job
+from app.services.sets.rubric_sets import catalog_with_rubrics
 from app.services.sets.sets import list_sets
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
 SMALLEST_PRICE = 0.0001
 KEPT_SETS = 50
-"""Kept persona sets that can be chosen, the newest."""
+"""Kept sets of a kind that can be chosen, the newest."""
 
 Json = dict[str, Any]
 
@@ -222,7 +223,9 @@ async def _shown(
     again: JobRow | None = None,
 ) -> Response:
     """The form as it was filled in, with what is wrong or with its plan."""
-    catalog = services.submission.catalog
+    catalog = await catalog_with_rubrics(
+        services.engine, services.submission.catalog, tenant, typed.text("rubrics")
+    )
     kept = await list_sets(services.engine, PERSONA_SET, tenant, limit=KEPT_SETS, after=None)
     return page(
         "new.html.j2",
@@ -236,6 +239,7 @@ async def _shown(
         again=again,
         persona_sets={name: len(ids) for name, ids in catalog.persona_sets.items()},
         kept=kept,
+        rubrics=await _rubrics(services, tenant, typed.text("rubrics")),
         personas=list(services.instrument.personas.values()),
         atomic=list(catalog.tasks.values()),
         gym=list(catalog.gym.tasks.values()),
@@ -244,6 +248,13 @@ async def _shown(
         instructions=catalog.instructions,
         dimensions=list(catalog.dimensions.values()),
     )
+
+
+async def _rubrics(services: Services, tenant: str, chosen: str) -> list[tuple[str, str]]:
+    """The rubric sets to choose from, also an older one that is chosen: id, and what it is called."""
+    sets = await list_sets(services.engine, RUBRIC_SET, tenant, limit=KEPT_SETS, after=None)
+    found = {each.id: each.name or f"{each.id[:13]}…" for each in sets}
+    return [("", "built in"), *({chosen: f"{chosen[:13]}…"} | found if chosen else found).items()]
 
 
 def _models(connections: Connections) -> list[str]:

@@ -7,8 +7,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.sets import sets
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.resolve_rubrics import read_rubrics
-from app.domain.jobs.rubrics import RubricSetIn
+from app.domain.jobs.resolve_rubrics import read_rubrics, with_rubrics
+from app.domain.jobs.rubrics import RubricContent, RubricSetIn
 from app.domain.sets.contract import RubricSet
 from app.domain.sets.kinds import RUBRIC_SET
 from app.services.long_texts import on_a_thread
@@ -29,3 +29,10 @@ async def keep_rubrics(engine: AsyncEngine, catalog: Catalog, tenant: str, given
     async with engine.begin() as connection:
         await sets.keep_set(connection, RUBRIC_SET, tenant, id_, content, name=given.name, posted=True)
     return await find_set(engine, RUBRIC_SET, tenant, id_)
+
+
+async def catalog_with_rubrics(engine: AsyncEngine, catalog: Catalog, tenant: str, id_: str) -> Catalog:
+    """The catalog with the words and tasks of a rubric set; as it is if the tenant has none of that id."""
+    async with engine.connect() as connection:
+        found = await sets.find_set(connection, RUBRIC_SET, tenant, id_)
+    return catalog if found is None else with_rubrics(catalog, RubricContent(**found.content))
