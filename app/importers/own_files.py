@@ -28,6 +28,12 @@ def is_personagym(document: Document, tasks: Mapping[str, GymTask]) -> bool:
     )
 
 
+def is_scores(document: Document) -> bool:
+    """Whether a file is the `scores.json` that PersonaGym's code writes at its end."""
+    value = document.value
+    return document.form is Form.JSON and isinstance(value, dict) and "PersonaScore" in value
+
+
 def read_personagym(document: Document, tasks: Mapping[str, GymTask]) -> Iterator[Record]:
     """Questions, or pairs of question and answer; the file's name is the persona's description."""
     who = persona_of_file(document.name).removesuffix(QA_ENDING).strip() or None

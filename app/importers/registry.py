@@ -169,6 +169,11 @@ KINDS = (
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)
+UNKNOWN = f"no kind of file that is known ({', '.join(NAMES)}); name columns, or the kind"
+SCORES = (
+    "PersonaGym's scores are means by task, without the grades that they are of: nothing can be computed from them;"
+    " GET /v1/baselines has the published ones"
+)
 
 
 def read_import(data: bytes, name: str, kind: str | None, options: Options) -> ImportPreview:
@@ -188,5 +193,5 @@ def read_import(data: bytes, name: str, kind: str | None, options: Options) -> I
         (each for each in KINDS if (each.name == kind if kind else each.recognises(document, options))), None
     )
     if found is None:
-        raise wrong_file(f"no kind of file that is known ({', '.join(NAMES)}); name columns, or the kind")
+        raise wrong_file(SCORES if own_files.is_scores(document) else UNKNOWN)
     return collect(found.read(document, options), found.name, found.mapping, options)

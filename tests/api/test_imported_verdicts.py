@@ -7,6 +7,7 @@ import json
 import random
 from collections.abc import Callable, Iterator
 from itertools import chain, combinations
+from pathlib import Path
 from statistics import fmean, pstdev
 from typing import Any
 
@@ -488,26 +489,46 @@ def test_bad_jobs_are_refused_by_field(
     assert pointer in pointers(answer), answer.text
 
 
-def test_score_files_of_the_paper_s_code_give_its_figures(stack: Service) -> None:
-    """`atomic_scores.txt` as it is: the cell's figures are those of the released `calculate.py`, written out here."""
+@pytest.mark.parametrize("task", ["essay", "questionnaire"])
+def test_released_score_files_give_the_released_fidelity_scores(stack: Service, task: str) -> None:
+    """Brought in as they are, each run and each item of them."""
+    folder = Path(__file__).parents[1] / "golden" / "atomic_scores"
+    cell = cell_of_scores(stack, (folder / f"{task}.txt").read_bytes(), task=task)
+    released = json.loads((folder / f"{task}.json").read_bytes())
+    assert {name: cell["metrics"][name]["value"] for name in released} == pytest.approx(released, abs=1e-12)
+    assert (cell["task"], cell["dimension"], cell["level"], cell["runs"]) == (task, "O", "high", 6)
+
+
+def test_score_files_with_refusals_and_unread_replies_give_the_figures_of_the_paper_s_code(
+    stack: Service,
+) -> None:
+    """The codes 9, 99 and 999, which the released files lack: figures as by `calculate.py`, written out here."""
     made = random.Random(3)
     scores = [
         [[made.choice([1, 2, 3, 4, 5, 5, 9, 999]) for _ in range(made.randrange(1, 7))] for _ in range(10)]
         for _ in range(6)
     ]
     scores[2][4] = [99]
-    answer = stack.post(
-        "/v1/imports?name=atomic_scores.txt&trait=O%3Dhigh&model=gpt-3.5-turbo-0125",
-        content=str(scores).encode(),
-        headers={"content-type": "application/octet-stream"},
-    )
-    preview = answer.json()
-    assert (preview["kind"], preview["found"], preview["refused"]) == ("atomic_scores", 60, 0)
-    job = finished(stack, preview["job"])
-    (cell,) = results_of(stack, job)["cells"]
+    cell = cell_of_scores(stack, str(scores).encode())
     found = {name: cell["metrics"][name]["value"] for name in ("mean", "acc_atom", "ic_atom", "rc_atom")}
     assert found == pytest.approx(figures_of_the_released_code(scores), abs=1e-12)
     assert cell["units"]["refused"] == 1
+
+
+def cell_of_scores(stack: Service, file: bytes, **query: str) -> Json:
+    """The only cell of a job on a file of scores."""
+    answer = stack.http.post(
+        "/v1/imports",
+        params={"name": "atomic_scores.txt", "trait": "O=high", "model": "gpt-3.5-turbo-0125"} | query,
+        content=file,
+        headers={"content-type": "application/octet-stream"},
+    )
+    preview = answer.json()
+    runs = json.loads(file)
+    assert (preview["kind"], preview["found"]) == ("atomic_scores", sum(map(len, runs)))
+    assert preview["refused"] == 0
+    (cell,) = results_of(stack, finished(stack, preview["job"]))["cells"]
+    return dict(cell)
 
 
 def figures_of_the_released_code(runs: list[list[list[int]]]) -> dict[str, float]:

@@ -232,6 +232,10 @@ class TestRefusals:
         with pytest.raises(InvalidJobError, match="character_card, "):
             imported(b'{"a": 1}')
 
+    def test_scores_that_personagym_saves_are_said_to_be_means(self) -> None:
+        with pytest.raises(InvalidJobError, match="means by task"):
+            imported(b'{"Toxicity Control": 4.9, "PersonaScore": 4.9}', "scores.json")
+
 
 @pytest.mark.parametrize(
     "text",
