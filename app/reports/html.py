@@ -96,6 +96,7 @@ class Material:
         lengths: How long its responses and published ones are.
         environments: Those of its personas.
         service: Where the service is reached, for links from a saved page.
+        beside: How what judged it differs from what judged published figures, by the paper's id.
         groups: Its models, alone and by their attributes, where there is something to group.
         published_groups: Those of published models.
     """
@@ -108,6 +109,7 @@ class Material:
     error: Json | None
     study: HumanStudy | None
     service: str
+    beside: Mapping[str, Sequence[str]]
     by_instruction: ByInstruction | None = None
     accuracy: Sequence[Scatter] = ()
     lengths: LengthTable | None = None
@@ -129,6 +131,7 @@ async def html_report(
     attributes: Attributes = MappingProxyType({}),
     *,
     service: str = "",
+    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -144,6 +147,7 @@ async def html_report(
         environments: See :class:`Material`.
         attributes: What is known of its models.
         service: See :class:`Material`.
+        beside: See :class:`Material`.
 
     Returns:
         The page, under 2 MB but for jobs of thousands of cells. The same results and responses give the same page.
@@ -167,6 +171,7 @@ async def html_report(
         error,
         study,
         service,
+        beside,
         by_instruction,
         accuracy,
         length_table(found, baselines),
@@ -212,6 +217,7 @@ def _page(results: Results, material: Material) -> bytes:
         top=_top_comparison(results, models, gym),
         doubtful=_doubtful(results, models, gym),
         among=material.among,
+        beside=material.beside,
         figures=figures,
         cell_plots=CELL_PLOTS,
         most_personas=MOST_PERSONAS,

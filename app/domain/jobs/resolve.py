@@ -499,7 +499,7 @@ class _Resolver:
                 self._fail(pointer, f"duplicate instruction {chosen!r}")
             elif isinstance(chosen, str):
                 if "{persona}" not in chosen:
-                    self._fail(pointer, "must contain {persona}")
+                    self._fail(pointer, "must contain {persona}; control also asks models without a persona")
                 found.append(chosen)
             elif not 0 <= chosen < len(self.catalog.instructions):
                 self._fail(pointer, f"instructions are numbered 0 to {len(self.catalog.instructions) - 1}")

@@ -131,6 +131,18 @@ def published(*, scores_only: bool) -> Judged:
     return Judged(source.judges, None, {}, source=id_, sentences_per_call=1)
 
 
+def notes_on_published(own: Judged) -> dict[str, list[str]]:
+    """How what judged a job differs from what judged the figures of each paper, by the paper's id."""
+    return {
+        paper: list(
+            _beside_published(
+                "what is published", published(scores_only=paper == PERSONAGYM), "this job", own
+            )
+        )
+        for paper in (ATOMIC, PERSONAGYM)
+    }
+
+
 def notes_on_judging(sides: Mapping[str, Judged]) -> Iterator[str]:
     """Whose verdicts were imported, and in what these differ.
 

@@ -14,6 +14,7 @@ from app.services.job_context import JobContext
 from app.services.jobs.text_sources import attributes_of
 from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.by_instruction import read_by_instruction
+from app.services.results.comparison_notes import judged, notes_on_published
 from app.services.results.environments import read_environments
 from app.services.results.responses import Arm, stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
@@ -140,4 +141,5 @@ async def _html(
         environments,
         attributes_of(job, found.source),
         service=service,
+        beside=notes_on_published(judged(context.spec, found.manifest, job.finished_at)),
     )

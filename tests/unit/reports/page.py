@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from html.parser import HTMLParser
+from types import MappingProxyType
 from typing import Any
 
 from app.domain.judging.judged_response import JudgedResponse
@@ -67,8 +68,11 @@ async def html_report(
     distances: Sequence[dict[str, Any]] = (),
     published: Baselines | None = None,
     service: str = "",
+    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> str:
-    page = await html.html_report(json.dumps(results), responses, distances, published, service=service)
+    page = await html.html_report(
+        json.dumps(results), responses, distances, published, service=service, beside=beside
+    )
     return page.decode()
 
 
@@ -78,10 +82,11 @@ async def page_of(
     distances: Sequence[dict[str, Any]] = (),
     published: Baselines | None = None,
     service: str = "",
+    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> Page:
     responses = list(responses)
     document = results or results_of(responses)
-    return Page(await html_report(document, stream(responses), distances, published, service))
+    return Page(await html_report(document, stream(responses), distances, published, service, beside))
 
 
 def shape(page: Page) -> list[tuple[str, list[str]]]:

@@ -251,9 +251,10 @@ class TestWhatItSays:
 
     async def test_models_stand_among_the_published_ones(self, job: Sample) -> None:
         published = baselines(BaselineFilter())
-        page = await page_of(job.responses, job.results, published=published)
+        beside = {"atomic": ["what is published <i>was</i> judged by others.", "this job was not."]}
+        page = await page_of(job.responses, job.results, published=published, beside=beside)
         assert "Published results of 12 models: Tables 18–29" in page.text
-        assert "come from other judges (gpt-4o-2024-08-06), other dates" in page.text
+        assert "What is published <i>was</i> judged by others. This job was not." in page.text
         # E and N at three levels, in three tasks; the sample's other personas are not the paper's.
         assert "cover the 18 of the paper’s 45 cells (persona × task) that this job shares." in page.text
         rows = [

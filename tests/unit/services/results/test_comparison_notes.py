@@ -9,7 +9,14 @@ from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.providers.model import ModelParameters, Provenance
 from app.instruments.hardened_loader import load_hardened
-from app.services.results.comparison_notes import Judged, differences, judged, notes_on_judging, published
+from app.services.results.comparison_notes import (
+    Judged,
+    differences,
+    judged,
+    notes_on_judging,
+    notes_on_published,
+    published,
+)
 from tests.job_requests import a_model, a_persona
 from tests.rubrics import OFFICIAL
 from tests.unit.domain.job_samples import CATALOG, draft
@@ -107,3 +114,17 @@ def test_published_models_say_what_they_were_judged_by_and_which_rubrics_differ(
     atomic = notes(a=published(scores_only=False), b=graded())
     assert atomic == ["a was judged for a paper of 2025 by gpt-4o-2024-08-06; b on 2026-11-24 by acme/j."]
     assert notes(a=published(scores_only=False), b=published(scores_only=False)) == []
+
+
+def test_a_report_says_of_its_own_job_what_differs_from_each_paper() -> None:
+    said = notes_on_published(graded({"Toxicity": OFFICIAL["Toxicity.txt"]}))
+    assert said == {
+        "atomic": [
+            "what is published was judged for a paper of 2025 by gpt-4o-2024-08-06; this job on 2026-11-24 by acme/j."
+        ],
+        "personagym": [
+            "what is published was judged for a paper of 2024 by judges that it does not name; this job on 2026-11-24 by acme/j.",
+            "this job has other rubrics than PersonaGym's released ones for Expected Action in Given Setting.",
+            "this job has other exemplars than what is published: those of the paper are not released.",
+        ],
+    }
