@@ -251,17 +251,7 @@ class AsyncAssayClient:
             if not listener.is_over:
                 await asyncio.sleep(listener.pause)
 
-    async def report(
-        self,
-        job_id: str,
-        *,
-        format: ReportFormat = "html",  # noqa: A002 - the contract's name
-        level: ReportLevel = "verdicts",
-    ) -> AsyncIterator[bytes]:
-        """A job's results as a file, piece by piece; see `AssayClient.report`."""
-        async with self._stream(operations.report(job_id, format=format, level=level)) as response:
-            async for piece in response.aiter_bytes():
-                yield piece
+    report = _streamed(operations.report)
 
     async def save_report(
         self,

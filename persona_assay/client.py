@@ -266,22 +266,7 @@ class AssayClient:
             if not listener.is_over:
                 time.sleep(listener.pause)
 
-    def report(
-        self,
-        job_id: str,
-        *,
-        format: ReportFormat = "html",  # noqa: A002 - the contract's name
-        level: ReportLevel = "verdicts",
-    ) -> Iterator[bytes]:
-        """A job's results as a file, piece by piece.
-
-        Args:
-            job_id: The job.
-            format: ``html`` is one self-contained file; ``junit`` is the gate over the job's own thresholds.
-            level: What a row of csv, jsonl and parquet is.
-        """
-        with self._stream(operations.report(job_id, format=format, level=level)) as response:
-            yield from response.iter_bytes()
+    report = _streamed(operations.report)
 
     def save_report(
         self,
