@@ -34,7 +34,7 @@ from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
 from app.api.http.traced import Traced
-from app.api.jobs import bundles, catalog, events, exports, imports, share_links
+from app.api.jobs import bundles, catalog, events, exports, imports, reports, responses, results, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
 from app.api.labels import flags
@@ -110,6 +110,9 @@ Every error is `application/problem+json` and names the fields that are wrong.""
 
 RESOURCES = (
     jobs.router,
+    results.router,
+    responses.router,
+    reports.router,
     share_links.router,
     exports.router,
     imports.router,

@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from app.api.http import health
 from app.api.http.problems import Problem
-from app.api.jobs import bundles, catalog, events, imports, share_links
+from app.api.jobs import bundles, catalog, events, imports, reports, responses, results, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import routes as api_keys
 from app.api.labels import flags
@@ -38,6 +38,9 @@ ROUTES = [
     route
     for module in (
         jobs,
+        results,
+        responses,
+        reports,
         bundles,
         share_links,
         imports,

@@ -15,7 +15,7 @@ from app.api.http.access import needs
 from app.api.http.dependencies import JobId, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import ProblemError, validated
-from app.api.jobs.routes import report_of
+from app.api.jobs.reports import report_of
 from app.api.jobs.share_links import ShareLinkId
 from app.db.jobs.share_links import ShareLinkRow
 from app.db.row_level_security import act_for

@@ -6,25 +6,18 @@ from http import HTTPStatus
 from pathlib import Path
 from typing import Any
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import Depends, Request, Response
 
 from app.api.http.access import needs
-from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
+from app.api.http.dependencies import ServicesDep, TenantDep, takes_a_stream
 from app.api.http.limits import STALLED_SECONDS
-from app.api.http.openapi import PROBLEMS
 from app.api.http.problems import ProblemError
-from app.api.http.strict_json import StrictRoute
+from app.api.http.resources import resource
 from app.domain.jobs.bundle import MOST_BYTES, ImportedJob
 from app.domain.keys.api_key import Scope
 from app.services.jobs.view import show_job
 
-router = APIRouter(
-    prefix="/v1/bundles",
-    tags=["jobs"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/bundles", "jobs")
 
 ZIP_TYPE = "application/zip"
 BODY: dict[str, Any] = {

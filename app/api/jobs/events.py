@@ -5,24 +5,18 @@ from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Header, Response
+from fastapi import Depends, Header, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.http.access import needs
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters, takes_a_stream
-from app.api.http.openapi import NOT_FOUND, PROBLEMS, Responses
-from app.api.http.strict_json import StrictRoute
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep, takes_a_stream
+from app.api.http.openapi import NOT_FOUND, Responses
+from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
 from app.services.errors import NotFoundError
 from app.services.jobs.follow import JobState, read_state, states_after
 
-router = APIRouter(
-    prefix="/v1/jobs",
-    tags=["jobs"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/jobs", "jobs")
 
 RECONNECT_MILLISECONDS = 2000
 KEEP_ALIVE_SECONDS = 15.0

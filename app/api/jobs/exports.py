@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Depends, Query, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.http.access import needs
@@ -10,11 +10,10 @@ from app.api.http.dependencies import (
     JobId,
     ServicesDep,
     TenantDep,
-    no_unknown_parameters,
     takes_a_stream,
 )
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses
-from app.api.http.strict_json import StrictRoute
+from app.api.http.openapi import CONFLICT, NOT_FOUND, Responses
+from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
 from app.services.jobs.view import find_job
 from app.services.results.exports import (
@@ -25,13 +24,7 @@ from app.services.results.exports import (
     export_job,
 )
 
-router = APIRouter(
-    prefix="/v1/jobs",
-    tags=["jobs"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/jobs", "jobs")
 
 EXPORTS: Responses = {200: {"content": {form.media_type: {} for form in EXPORT_FORMS.values()}}}
 

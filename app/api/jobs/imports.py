@@ -3,13 +3,14 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query, Response
 from pydantic import Field
 
 from app.api.http.access import needs
-from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import PROBLEMS, answers_with
-from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.http.dependencies import ServicesDep, TenantDep
+from app.api.http.openapi import answers_with
+from app.api.http.resources import resource
+from app.api.http.strict_json import StrictRequest
 from app.domain.contract import Line, Prose, Text
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.keys.api_key import Scope
@@ -17,13 +18,7 @@ from app.importers.registry import NAMES
 from app.importers.tables import USUAL
 from app.services.jobs.read_import import ImportChoices, read_file
 
-router = APIRouter(
-    prefix="/v1/imports",
-    tags=["jobs"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/imports", "jobs")
 
 EXAMPLE = (
     '{"messages": [{"role": "user", "content": "How was it?"}, {"role": "assistant", "content": "Loud."}]}\n'

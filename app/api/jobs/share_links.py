@@ -2,26 +2,20 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import Path
 from pydantic import AfterValidator
 
 from app.api.http.access import needs
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep
+from app.api.http.openapi import NOT_FOUND
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
+from app.api.http.resources import resource
 from app.domain.jobs.share_links import NewShareLink, ShareLink, ShareLinkIn, ShareLinkList
 from app.domain.keys.api_key import Scope
 from app.services.identifiers import id_form
 from app.services.jobs.share_links import create_link, list_links, revoke_link
 
-router = APIRouter(
-    prefix="/v1/jobs/{job_id}/share-links",
-    tags=["jobs"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/jobs/{job_id}/share-links", "jobs")
 
 ShareLinkId = Annotated[
     str, Path(description="A share link's ID."), AfterValidator(id_check("share link", id_form("shr")))

@@ -2,16 +2,16 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import Path, Response
 from pydantic import AfterValidator
 
 from app.api.http import cursors
 from app.api.http.access import needs, no_pepper
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS
+from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep
+from app.api.http.openapi import NOT_FOUND
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
+from app.api.http.resources import resource
 from app.db.keys import api_keys
 from app.domain.keys.api_key import Scope
 from app.domain.keys.contract import ApiKey, ApiKeyChangeIn, ApiKeyIn, ApiKeyList, NewApiKey, RotationIn
@@ -26,13 +26,7 @@ from app.services.keys.api_keys import (
     show_key,
 )
 
-router = APIRouter(
-    prefix="/v1/api-keys",
-    tags=["keys"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/api-keys", "keys")
 
 KeyId = Annotated[str, Path(description="A key's id."), AfterValidator(id_check("key", id_form("key")))]
 

@@ -2,28 +2,22 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query
+from fastapi import Path, Query
 from pydantic import AfterValidator
 
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS
+from app.api.http.dependencies import ServicesDep, TenantDep, job_id_of
+from app.api.http.openapi import NOT_FOUND
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
+from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
 from app.domain.labels.flags import Flag, FlagIn, FlagList
 from app.services.identifiers import id_form
 from app.services.labels.flags import keep_flag, list_flags, remove_flag
 
-router = APIRouter(
-    prefix="/v1/flags",
-    tags=["annotations"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/flags", "annotations")
 
 FlagId = Annotated[str, Path(description="A flag's ID."), AfterValidator(id_check("flag", id_form("flag")))]
 

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Path, Query, Response
+from fastapi import Depends, Path, Query, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import AfterValidator, ValidationError
 
@@ -17,13 +17,13 @@ from app.api.http.dependencies import (
     ServicesDep,
     TenantDep,
     job_id_of,
-    no_unknown_parameters,
     takes_a_stream,
 )
 from app.api.http.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses, described_body
+from app.api.http.openapi import CONFLICT, NOT_FOUND, Responses, described_body
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.http.resources import resource
+from app.api.http.strict_json import StrictRequest
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.keys.api_key import Scope
 from app.domain.labels.annotation import MOST_ROWS, ROWS_AT_ONCE
@@ -53,13 +53,7 @@ from app.services.labels.annotations import (
 from app.services.labels.rounds import draw_round, show_round
 from app.services.results.calibration import read_pilot
 
-router = APIRouter(
-    prefix="/v1",
-    tags=["annotations"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("", "annotations")
 
 ANNOTATIONS: Responses = {
     200: {

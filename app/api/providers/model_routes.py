@@ -3,14 +3,12 @@
 import math
 from http import HTTPStatus
 
-from fastapi import APIRouter, Depends
 from pydantic import ConfigDict, Field
 
 from app.api.http.access import needs
-from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import PROBLEMS
+from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep
 from app.api.http.problems import ProblemError
-from app.api.http.strict_json import StrictRoute
+from app.api.http.resources import resource
 from app.domain.jobs.request import ModelIn
 from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import CheckedRole, ModelCheck
@@ -19,13 +17,7 @@ from app.services.jobs.check_model import Check, check_model
 CHECKS_PER_MINUTE = 30
 """Of one tenant, all its keys together."""
 
-router = APIRouter(
-    prefix="/v1/models",
-    tags=["catalog"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/models", "catalog")
 
 
 class CheckIn(ModelIn):

@@ -3,14 +3,14 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import Path, Response
 from pydantic import AfterValidator
 
 from app.api.http.access import needs
-from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, for_caller, no_unknown_parameters
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS
+from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, for_caller
+from app.api.http.openapi import CONFLICT, NOT_FOUND
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
+from app.api.http.resources import resource
 from app.api.providers.requests import ConnectionChangeIn, ConnectionIn
 from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import KeptConnection, KeptConnectionList
@@ -22,13 +22,7 @@ from app.services.providers.connections import (
     list_connections,
 )
 
-router = APIRouter(
-    prefix="/v1/connections",
-    tags=["connections"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/connections", "connections")
 
 ConnectionName = Annotated[
     str,

@@ -2,14 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import Path
 from pydantic import AfterValidator
 
 from app.api.http.access import needs
-from app.api.http.dependencies import ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS
+from app.api.http.dependencies import ServicesDep, TenantDep
+from app.api.http.openapi import CONFLICT, NOT_FOUND
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
+from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
 from app.domain.results.named_baselines import (
     NAME_FORM,
@@ -25,13 +25,7 @@ from app.services.results.named_baselines import (
     rename_baseline,
 )
 
-router = APIRouter(
-    prefix="/v1/baselines/{name}",
-    tags=["catalog"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/baselines/{name}", "catalog")
 
 NewName = Annotated[BaselineName, Path(description="The name, of your own choice.")]
 KnownName = Annotated[

@@ -2,24 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query, Response
 
 from app.api.http.access import needs
 from app.api.http.answer_headers import FRAMED_BY_NOBODY
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS, Responses
-from app.api.http.strict_json import StrictRoute
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep
+from app.api.http.openapi import NOT_FOUND, Responses
+from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
 from app.services.jobs.view import find_job
 from app.services.results.figures import FigureFormat, FigureName, FigureRequest, Theme, draw_figure
 
-router = APIRouter(
-    prefix="/v1/jobs",
-    tags=["jobs"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/jobs", "jobs")
 
 MEDIA_TYPES = {"svg": "image/svg+xml", "png": "image/png"}
 FIGURES: Responses = {

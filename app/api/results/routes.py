@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import Query, Response
 from fastapi.responses import JSONResponse
 
 from app.api.http.access import needs
@@ -12,10 +12,9 @@ from app.api.http.dependencies import (
     ServicesDep,
     TenantDep,
     job_id_of,
-    no_unknown_parameters,
 )
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, Responses
-from app.api.http.strict_json import StrictRoute
+from app.api.http.openapi import CONFLICT, NOT_FOUND, Responses
+from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
 from app.domain.results.bridge import Bridge
 from app.domain.results.comparison import Comparison
@@ -29,13 +28,7 @@ from app.services.results.compare import Comparer
 from app.services.results.compare_models import compare_models
 from app.services.results.gate import MAX_THRESHOLDS, gate_of
 
-router = APIRouter(
-    prefix="/v1",
-    tags=["decisions"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("", "decisions")
 
 JUNIT_TYPE = "application/xml"
 GATE: Responses = {200: {"model": Gate, "content": {"application/json": {}, JUNIT_TYPE: {}}}}

@@ -1,25 +1,18 @@
 """Exemplars: those that a question set keeps, and those by which a job grades."""
 
-from fastapi import APIRouter, Depends
-
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS
-from app.api.http.strict_json import StrictRoute
+from app.api.http.dependencies import JobId, ServicesDep, TenantDep
+from app.api.http.openapi import NOT_FOUND
+from app.api.http.resources import resource
 from app.api.sets.question_sets import SetId
 from app.domain.keys.api_key import Scope
 from app.domain.sets.contract import JobExemplarList, SetExemplarList
 from app.services.jobs.view import find_job
 from app.services.sets.exemplars import exemplars_of_job, exemplars_of_set
 
-router = APIRouter(
-    prefix="/v1",
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("")
 
 
 @router.get(

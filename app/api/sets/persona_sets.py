@@ -13,9 +13,10 @@ from app.api.http.media import CSV_TYPE, JSONL_TYPES, BodyForm, form_of, json_of
 from app.api.http.openapi import answers_with, described_body
 from app.api.http.path_ids import id_check
 from app.api.http.problems import invalid_body, wrong_field
+from app.api.http.resources import resource
 from app.api.http.strict_json import StrictRequest
 from app.api.jobs.routes import POLL_SECONDS, IdempotencyKey
-from app.api.sets.reading import add_reading, router_of
+from app.api.sets.reading import add_reading
 from app.domain.contract import Line
 from app.domain.jobs.contract import JobDetail
 from app.domain.jobs.imports import PersonaFormat
@@ -27,7 +28,7 @@ from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import view_job
 from app.services.sets.persona_sets import find_persona_set, keep_file, keep_personas
 
-router = router_of(PERSONA_SET)
+router = resource(f"/{PERSONA_SET.folder}", f"{PERSONA_SET.noun}s")
 
 TEXT_EXAMPLES = {
     **dict.fromkeys(JSONL_TYPES, '{"description": "A retired nurse from Italy", "traits": {"E": "low"}}\n'),

@@ -6,13 +6,14 @@ from fastapi import Path, Response
 
 from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep
-from app.api.sets.reading import AN_ID, add_reading, id_of, router_of
+from app.api.http.resources import resource
+from app.api.sets.reading import AN_ID, add_reading, id_of
 from app.domain.keys.api_key import Scope
 from app.domain.sets.contract import QuestionSet, QuestionSetIn
 from app.domain.sets.kinds import QUESTION_SET
 from app.services.sets.question_sets import keep_questions
 
-router = router_of(QUESTION_SET)
+router = resource(f"/{QUESTION_SET.folder}", f"{QUESTION_SET.noun}s")
 SetId = Annotated[str, Path(description=AN_ID), id_of(QUESTION_SET)]
 
 

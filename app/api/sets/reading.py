@@ -3,16 +3,15 @@
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Path
 from pydantic import AfterValidator
 
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import Services, ServicesDep, TenantDep, no_unknown_parameters
-from app.api.http.openapi import NOT_FOUND, PROBLEMS
+from app.api.http.dependencies import Services, ServicesDep, TenantDep
+from app.api.http.openapi import NOT_FOUND
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRoute
 from app.db.sets.sets import SetSummary
 from app.domain.contract import Answer, Page
 from app.domain.keys.api_key import Scope
@@ -30,17 +29,6 @@ AN_ID = "A set's id."
 def id_of(kind: SetKind[KeptSet]) -> AfterValidator:
     """Checks that a text may be an id of a kind's sets."""
     return AfterValidator(id_check(kind.noun, kind.id_form))
-
-
-def router_of(kind: SetKind[KeptSet]) -> APIRouter:
-    """A router for sets of a kind."""
-    return APIRouter(
-        prefix=kind.path,
-        tags=[f"{kind.noun}s"],
-        route_class=StrictRoute,
-        dependencies=[Depends(no_unknown_parameters)],
-        responses=PROBLEMS,
-    )
 
 
 def add_reading(

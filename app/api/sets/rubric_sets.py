@@ -4,14 +4,15 @@ from fastapi import Response
 
 from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep
-from app.api.sets.reading import add_reading, router_of
+from app.api.http.resources import resource
+from app.api.sets.reading import add_reading
 from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.keys.api_key import Scope
 from app.domain.sets.contract import RubricSet
 from app.domain.sets.kinds import RUBRIC_SET
 from app.services.sets.rubric_sets import keep_rubrics
 
-router = router_of(RUBRIC_SET)
+router = resource(f"/{RUBRIC_SET.folder}", f"{RUBRIC_SET.noun}s")
 
 
 @router.post("", operation_id="createRubricSet", status_code=201, summary="Create a rubric set")

@@ -3,16 +3,17 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Response
+from fastapi import Path, Response
 from pydantic import AfterValidator
 
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, for_caller, no_unknown_parameters
-from app.api.http.openapi import CONFLICT, NOT_FOUND, PROBLEMS, TOO_OFTEN
+from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, for_caller
+from app.api.http.openapi import CONFLICT, NOT_FOUND, TOO_OFTEN
 from app.api.http.path_ids import id_check
-from app.api.http.strict_json import StrictRequest, StrictRoute
+from app.api.http.resources import resource
+from app.api.http.strict_json import StrictRequest
 from app.api.jobs.routes import IdempotencyKey
 from app.db.webhooks import webhooks
 from app.domain.keys.api_key import Scope
@@ -36,13 +37,7 @@ from app.services.webhooks.webhooks import (
     send_test,
 )
 
-router = APIRouter(
-    prefix="/v1/webhooks",
-    tags=["webhooks"],
-    route_class=StrictRoute,
-    dependencies=[Depends(no_unknown_parameters)],
-    responses=PROBLEMS,
-)
+router = resource("/webhooks", "webhooks")
 
 WebhookId = Annotated[
     str, Path(description="A webhook's id."), AfterValidator(id_check("webhook", id_form("whk")))
