@@ -153,6 +153,7 @@ def read_import(
     name: str | None = None,
     kind: str | None = None,
     persona: str | None = None,
+    personas: str | None = None,
     trait: Sequence[str] = (),
     task: str | None = None,
     model: str | None = None,
@@ -168,6 +169,7 @@ def read_import(
         name: Its name, which tells YAML and CSV.
         kind: Its kind; default: recognized.
         persona: The persona of all texts, by ID or description, instead of the file's.
+        personas: A persona set: the file's personas that are in it get its ids and traits.
         trait: The personas' traits, such as ``E=high``.
         task: The task of all texts.
         model: The name of the model that wrote all texts.
@@ -180,7 +182,7 @@ def read_import(
         What was found and refused, and the bodies for `submit`, `keep_personas` and `keep_questions`.
     """
     own = {"name": name, "kind": kind, "persona": persona, "task": task, "model": model, "score": score}
-    query: Query = given(**own, scale=scale, questions=questions)
+    query: Query = given(**own, personas=personas, scale=scale, questions=questions)
     query = {**query, **({"trait": trait} if trait else {}), **({"column": column} if column else {})}
     headers = {"Content-Type": "application/octet-stream"}
     return Call("POST", "/v1/imports", read_json, query=query, content=file, headers=headers)

@@ -227,6 +227,10 @@ class Collector:
     def _persona_of(self, said: Said) -> tuple[str | None, str | None]:
         """The id of a text's persona, and why there is none."""
         given = self._options.persona
+        known = self._options.personas.get(squeezed(given or said.persona or ""))
+        if known is not None:
+            traits = {trait.dimension: trait.level for trait in known.traits}
+            return self._entered(known.id, known.description, traits, MOST_IN_JOB)
         if given is not None and _ID.fullmatch(given):
             self._personas.setdefault(given, {})  # a persona of the service, named as jobs name it
             return given, None
@@ -254,7 +258,11 @@ class Collector:
         fault = fault_of(description, PERSONA_CHARACTERS)
         if fault is not None:
             return None, f"persona: {fault}"
-        id_ = _id_of(description, name)
+        return self._entered(_id_of(description, name), description, own_traits, most)
+
+    def _entered(
+        self, id_: str, description: str, own_traits: Mapping[str, str], most: int
+    ) -> tuple[str | None, str | None]:
         if id_ not in self._personas and len(self._personas) >= most:
             return None, f"more than {most:,} personas"
         traits = self._options.traits or own_traits

@@ -7,6 +7,7 @@ from typing import Any, TypeAlias
 
 from app.domain.contract import check_storable
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.persona import Persona
 from app.domain.judging.imported import Score
 from app.domain.personagym.task import GymTask
 from app.importers.papers_questions import PaperItem, SetQuestion
@@ -147,6 +148,7 @@ class Options:
         gym_tasks: PersonaGym's tasks of the service by id: their texts answer questions of their own.
         items: Items of atomic tasks by the words that ask them.
         questions: Questions of a question set by their words.
+        personas: Personas of a persona set by id and by the words that describe or instruct them.
     """
 
     persona: str | None = None
@@ -159,6 +161,7 @@ class Options:
     gym_tasks: Mapping[str, GymTask] = field(default_factory=dict)
     items: Mapping[str, PaperItem] = field(default_factory=dict)
     questions: Mapping[str, Sequence[SetQuestion]] = field(default_factory=dict)
+    personas: Mapping[str, Persona] = field(default_factory=dict)
 
 
 def member(value: Any, name: str, kind: type | tuple[type, ...]) -> Any:

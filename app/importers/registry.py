@@ -35,13 +35,15 @@ class Kind:
         name: Its name.
         recognises: Whether a file is of the kind.
         read: Its records, at least one for each thing in it.
-        mapping: What of the file becomes what.
+        mapping: What of the file becomes what; a function where that depends on the file.
     """
 
     name: str
     recognises: Recognise
     read: Read
-    mapping: Mapping[str, str] = field(default_factory=dict)
+    mapping: Mapping[str, str] | Callable[[Document, Options], Mapping[str, str]] = field(
+        default_factory=dict
+    )
 
 
 def each_record(records: Iterator[tuple[str, Any]], read: ReadRecord) -> Iterator[Record]:
@@ -73,6 +75,10 @@ def _of_json(recognises: Callable[[dict[str, Any]], bool], read: ReadRecord) -> 
 
 def _is_table(document: Document, options: Options) -> bool:
     return tables.is_table(document.first(), options.columns)
+
+
+def _columns(document: Document, options: Options) -> Mapping[str, str]:
+    return tables.columns_of(document.first(), options.columns)
 
 
 def _read_table(document: Document, options: Options) -> Iterator[Record]:
@@ -165,7 +171,7 @@ KINDS = (
         {"run": "first list", "item": "second list", "scores": "third list"},
     ),
     Kind("assay", _is_export, _read_export, {"persona": "persona_description", "text": "text"}),
-    Kind("table", _is_table, _read_table, {what: " or ".join(names) for what, names in tables.USUAL.items()}),
+    Kind("table", _is_table, _read_table, _columns),
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)
@@ -194,4 +200,5 @@ def read_import(data: bytes, name: str, kind: str | None, options: Options) -> I
     )
     if found is None:
         raise wrong_file(SCORES if own_files.is_scores(document) else UNKNOWN)
-    return collect(found.read(document, options), found.name, found.mapping, options)
+    mapping = found.mapping(document, options) if callable(found.mapping) else found.mapping
+    return collect(found.read(document, options), found.name, mapping, options)

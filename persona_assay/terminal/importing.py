@@ -28,6 +28,7 @@ Body = dict[str, Any]
 )
 @click.option("--kind", help="The files' kind; recognized unless given.")
 @click.option("--persona", help="Persona of all texts, by ID or description, instead of the files' own.")
+@click.option("--personas", metavar="SET", help="A persona set that has the personas, with their traits.")
 @click.option(
     "--trait",
     multiple=True,

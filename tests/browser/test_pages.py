@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 
 from embedded.valkey import EmbeddedValkey
 from tests.browser.test_console import SMALL
-from tests.browser.watching import Watcher, barriers, looks_right
+from tests.browser.watching import Watcher, barriers, looks_right, overflow
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.e2e.stack import Stack, running_stack
@@ -145,3 +145,33 @@ class TestSharing:
         page.goto(link)
         expect(page.get_by_role("heading")).to_contain_text("does not exist")
         watcher.expect("404")
+
+
+class TestImport:
+    def test_a_file_is_read_mapped_and_becomes_a_job(
+        self, page: Page, watcher: Watcher, stack: Stack
+    ) -> None:
+        rows = "".join(
+            f'{{"persona": "a clown", "response": "Ha {n}.", "rating": {n}}}\n' for n in (0, 9, 10)
+        )
+        file = {"name": "rows.jsonl", "mimeType": "", "buffer": (rows + "5\n").encode()}
+        page.goto("/new")
+        page.get_by_role("link", name="Import a file of another tool").click()
+        looks_right(page)
+        page.locator("input[type=file]").set_input_files(file)  # type: ignore[arg-type]
+        page.get_by_role("button", name="Read the file").click()
+        expect(page.get_by_text("3 of 4 records can be imported, 1 refused.")).to_be_visible()
+        assert (barriers(page), overflow(page)) == ([], 0)
+        page.get_by_role("combobox", name="Score").select_option("rating")
+        page.get_by_role("combobox", name="extraversion").select_option("high (extraverted)")
+        page.get_by_role("button", name="Read again").click()
+        expect(page.get_by_role("alert")).to_contain_text("go from 0 to 10")
+        watcher.expect("422")
+        assert barriers(page) == []
+        page.get_by_label("Its scale").fill("0-10")
+        assert stack.api.get("/v1/jobs").json()["data"] == [], "nothing is stored before it is asked for"
+        page.get_by_role("button", name="Estimate a job").click()
+        expect(page.get_by_text("the nearest of 0 → 1")).to_be_visible()
+        assert (barriers(page), overflow(page)) == ([], 0)
+        page.get_by_role("button", name="Submit job").click()
+        expect(page).to_have_url(re.compile("/jobs/job_"))

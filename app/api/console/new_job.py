@@ -125,30 +125,38 @@ async def build(request: Request, services: ServicesDep, tenant: TenantDep, call
         return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=wrong)
     if typed.text("action") == "check":
         return await _shown(services, tenant, typed, checks=await _checked(services, caller, form.body))
-    version = _version(form.body)
-    is_seen = typed.text("action") == "submit" and typed.text("planned") == version
-    if is_seen and CALLS.fullmatch(typed.text("confirm_calls")):
-        form.body["confirm_calls"] = int(typed.text("confirm_calls"))
-    asked = form.body if form.detect is None else form.body | {"detect": form.detect}
     try:
-        if is_seen:
-            job, key = await job_of(services.submission, tenant, JobIn, form.body), typed.text("key")
-            return await _submitted(services, caller, job, form.body, key if KEY.fullmatch(key) else None)
-        wanted = await job_of(services.submission, tenant, PlanIn, asked)
-        plan = await plan_job(services.planning, tenant, wanted, request.is_disconnected, wanted.detect)
+        made = await planned_or_submitted(request, services, caller, typed, form.body, form.detect)
     except InvalidJobError as error:
-        found = error.errors
-    else:
-        confirmed = {} if plan.confirm_calls is None else {"confirm_calls": plan.confirm_calls}
-        planned = {
-            "plan": plan.model_dump(mode="json"),
-            "version": version,
-            "key": new_id("form"),
-            "body": form.body | confirmed,
-        }
-        return await _shown(services, tenant, typed, planned=planned)
-    errors = form.errors(dict.fromkeys(found))
-    return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=errors)
+        errors = form.errors(dict.fromkeys(error.errors))
+        return await _shown(services, tenant, typed, HTTPStatus.UNPROCESSABLE_ENTITY, errors=errors)
+    return made if isinstance(made, Response) else await _shown(services, tenant, typed, planned=made)
+
+
+async def planned_or_submitted(
+    request: Request, services: Services, caller: Caller, typed: Typed, body: Json, detect: Json | None = None
+) -> Response | Json:
+    """The plan of a body; or the page of its job, if it is submitted and its plan was seen.
+
+    Raises:
+        InvalidJobError: If the body is wrong.
+    """
+    version = _version(body)
+    if typed.text("action") == "submit" and typed.text("planned") == version:
+        if CALLS.fullmatch(typed.text("confirm_calls")):
+            body["confirm_calls"] = int(typed.text("confirm_calls"))
+        job, key = await job_of(services.submission, caller.tenant, JobIn, body), typed.text("key")
+        return await _submitted(services, caller, job, body, key if KEY.fullmatch(key) else None)
+    asked = body if detect is None else body | {"detect": detect}
+    wanted = await job_of(services.submission, caller.tenant, PlanIn, asked)
+    plan = await plan_job(services.planning, caller.tenant, wanted, request.is_disconnected, wanted.detect)
+    confirmed = {} if plan.confirm_calls is None else {"confirm_calls": plan.confirm_calls}
+    return {
+        "plan": plan.model_dump(mode="json"),
+        "version": version,
+        "key": new_id("form"),
+        "body": body | confirmed,
+    }
 
 
 async def _submitted(services: Services, caller: Caller, job: JobIn, body: Json, key: str | None) -> Response:
@@ -243,7 +251,7 @@ async def _shown(
         personas=list(services.instrument.personas.values()),
         atomic=list(catalog.tasks.values()),
         gym=list(catalog.gym.tasks.values()),
-        models=_models(await services.book.of_tenant(tenant)),
+        models=proposed_models(await services.book.of_tenant(tenant)),
         usual_judges=[judge.model for judge in catalog.judges],
         instructions=catalog.instructions,
         dimensions=list(catalog.dimensions.values()),
@@ -257,6 +265,6 @@ async def _rubrics(services: Services, tenant: str, chosen: str) -> list[tuple[s
     return [("", "built in"), *({chosen: f"{chosen[:13]}…"} | found if chosen else found).items()]
 
 
-def _models(connections: Connections) -> list[str]:
+def proposed_models(connections: Connections) -> list[str]:
     """What can be proposed; a connection that allows every model is proposed by its name."""
     return [f"{own_name}/{name}" for own_name, models in connections.permitted() for name in models or ("",)]

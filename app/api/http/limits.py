@@ -130,7 +130,7 @@ class Upload:
         limits = self._limits
         self._sender = sender
         announced = request.headers.get("content-length", "0")
-        if announced.isdecimal() and int(announced) > self._most_bytes:
+        if announced.isdecimal() and int(announced) > self.most_bytes:
             raise self._too_long()
         try:
             async with asyncio.timeout(limits.seconds):
@@ -147,7 +147,7 @@ class Upload:
             self.received += len(chunk)
             if self._sender is not None:
                 self._limits.hold(self._sender, len(chunk))
-            if self.received > self._most_bytes:
+            if self.received > self.most_bytes:
                 raise self._too_long()
             yield chunk
 
@@ -189,12 +189,13 @@ class Upload:
             self._limits.hold(self._sender, -self.received)
 
     @property
-    def _most_bytes(self) -> int:
+    def most_bytes(self) -> int:
+        """How long the body may be."""
         most = self._limits.most_bytes
         return most if self._sender is not None else min(most, PUBLIC_BYTES)
 
     def _too_long(self) -> ProblemError:
-        detail = f"the body may have at most {self._most_bytes:,} bytes"
+        detail = f"the body may have at most {self.most_bytes:,} bytes"
         return ProblemError(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body_too_large", detail)
 
 

@@ -45,6 +45,10 @@ async def create(
         Prose | None,
         Query(description="Persona of all texts, an id or a description, instead of the file's."),
     ] = None,
+    personas: Annotated[
+        Line | None,
+        Query(description="A persona set: the file's personas that are in it get its ids and traits."),
+    ] = None,
     trait: Annotated[Pairs, Query(description="Traits of the personas, such as `E=high`.")] = [],  # noqa: B006 - FastAPI copies it
     task: Annotated[Line | None, Query(description="Task of all texts.")] = None,
     model: Annotated[Line | None, Query(description="Name of the model that wrote all texts.")] = None,
@@ -68,7 +72,7 @@ async def create(
     The body is the file as it is. Each text, persona or question, and each record without one, is either mapped or refused with a
     reason. A file that can't be read as a whole is a 422 with the place.
     """
-    chosen = ImportChoices(name, kind, persona, trait, task, model, score, scale, questions, column)
+    chosen = ImportChoices(name, kind, persona, personas, trait, task, model, score, scale, questions, column)
     data = await request.body()
     found = await read_file(services.engine, services.submission.catalog, tenant, data, chosen)
     content = await asyncio.to_thread(found.model_dump_json)

@@ -8,15 +8,19 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.sets import sets
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.sets.kinds import QUESTION_SET
+from app.importers.known_personas import persona_words
 from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
 from app.importers.registry import NAMES, read_import
 from app.importers.tables import USUAL
 from app.importers.tool_scale import ToolScale
+from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
+from app.services.sets.persona_sets import find_persona_set
 
 Questions = dict[str, dict[str, list[str]]]
 
@@ -28,6 +32,7 @@ class ImportChoices:
     name: str | None = None
     kind: str | None = None
     persona: str | None = None
+    personas: str | None = None
     trait: Sequence[str] = ()
     task: str | None = None
     model: str | None = None
@@ -50,7 +55,16 @@ async def read_file(
     content: Questions = (
         {} if chosen.questions is None else await _questions(engine, tenant, chosen.questions)
     )
-    return await on_a_thread(tenant, partial(_read, data, chosen, catalog, content))
+    people = () if chosen.personas is None else await _people(engine, catalog, tenant, chosen.personas)
+    return await on_a_thread(tenant, partial(_read, data, chosen, catalog, content, people))
+
+
+async def _people(engine: AsyncEngine, catalog: Catalog, tenant: str, id_: str) -> Sequence[Persona]:
+    try:
+        found = await find_persona_set(engine, catalog, tenant, id_)
+    except NotFoundError as error:
+        raise _wrong("personas", f"there is no persona set {id_!r}") from error
+    return [Persona(each.id, each.description, traits_of(each.traits)) for each in found.personas]
 
 
 async def _questions(engine: AsyncEngine, tenant: str, id_: str) -> Questions:
@@ -62,7 +76,9 @@ async def _questions(engine: AsyncEngine, tenant: str, id_: str) -> Questions:
     return content
 
 
-def _read(data: bytes, chosen: ImportChoices, catalog: Catalog, content: Questions) -> ImportPreview:
+def _read(
+    data: bytes, chosen: ImportChoices, catalog: Catalog, content: Questions, people: Sequence[Persona]
+) -> ImportPreview:
     columns = _pairs("column", chosen.column)
     for unknown in columns.keys() - USUAL.keys():
         raise _wrong("column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
@@ -77,6 +93,7 @@ def _read(data: bytes, chosen: ImportChoices, catalog: Catalog, content: Questio
         gym_tasks=catalog.gym.tasks,
         items=paper_items(catalog.tasks.values(), catalog.dimensions.values()),
         questions=set_questions(content),
+        personas=persona_words(people, catalog.instructions),
     )
     return read_import(data, chosen.name or "", chosen.kind, options)
 
