@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -163,8 +164,14 @@ def plan(
 
 @click.command()
 @FILE
+@click.option(
+    "--responses",
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    metavar="TEXTS",
+    help="A file of existing responses to judge, JSON Lines (also compressed) or Parquet; sent in parts. The same command goes on after an interruption.",
+)
 @sends
-def submit(file: str, url: str, sending: Sending) -> None:
+def submit(file: str, responses: Path | None, url: str, sending: Sending) -> None:
     """Submit a job and print its ID.
 
     FILE is the job as YAML or JSON; - reads standard input. Its calls and price are shown first. With --wait, the exit status is 0 if the job completed, 1 if it failed or was cancelled.
@@ -173,8 +180,16 @@ def submit(file: str, url: str, sending: Sending) -> None:
         from persona_assay.terminal.job_file import read_job_file  # noqa: PLC0415
 
         described = read_job_file(file, sys.stdin)
-        with described.places():
-            job = submitted(client, described.job, sending, client.submit)
+        wanted: JobIn = described.job
+        places: AbstractContextManager[None] = nullcontext()
+        if responses is not None:
+            from persona_assay.terminal import uploading  # noqa: PLC0415
+
+            upload = uploading.sent(client, wanted, responses)
+            wanted = {**wanted, "responses": {"upload": upload["id"]}}
+            places = uploading.places(responses, upload)
+        with places, described.places():
+            job = submitted(client, wanted, sending, client.submit)
         _told(client, job, sending)
 
 

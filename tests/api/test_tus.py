@@ -6,6 +6,7 @@ import hashlib
 import io
 import json
 import random
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -46,9 +47,17 @@ def begin(api: Service, size: int, **headers: str) -> str:
     return made.headers["location"]
 
 
-def patch(api: Service, path: str, offset: int, part: bytes, **headers: str) -> httpx2.Response:
+def patch(
+    api: Service, path: str, offset: int, part: bytes | Iterator[bytes], **headers: str
+) -> httpx2.Response:
     given = {"Upload-Offset": str(offset), "Content-Type": PART} | headers
     return api.http.patch(path, content=part, headers=given)
+
+
+def memory(pid: int) -> int:
+    """The most that a process has held, in KiB."""
+    [most] = re.findall(r"VmHWM:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())
+    return int(most)
 
 
 def uploaded(api: Service, content: bytes) -> Json:
@@ -202,6 +211,49 @@ class TestProtocol:
         assert api.get(path).json()["received"] == 0
         assert patch(api, path, 0, content, **checked).status_code == 204
         assert api.get(path).json()["status"] == "ready"
+
+    @pytest.mark.parametrize("content", [jsonl(LINES), gzip.compress(jsonl(LINES)), b"", b"x"])
+    def test_an_empty_part_changes_nothing(self, api: Service, content: bytes) -> None:
+        """With a checksum, too, at the beginning and at the end."""
+        path = begin(api, len(content) or 9)
+        digest = base64.b64encode(hashlib.sha1(b"").digest()).decode()
+        checks: list[Json] = [{}, {"Upload-Checksum": f"sha1 {digest}"}]
+        for check in checks:
+            assert patch(api, path, 0, b"", **check).headers["upload-offset"] == "0"
+        assert api.get(path).json()["status"] == "receiving"
+        patch(api, path, 0, content)
+        found = api.get(path).json()
+        for check in checks:
+            assert patch(api, path, len(content), b"", **check).status_code == 204
+        kept = api.get(path).json()
+        assert kept == found
+        assert api.rows()["upload_records"] == kept["records"]
+
+    def test_a_long_part_at_a_wrong_place_is_refused_so_that_its_sender_sees_it(self, api: Service) -> None:
+        """Though most of its 50 MB were not read."""
+        path = begin(api, 60_000_000)
+        for offset in (1, 59_000_000):
+            refused = patch(api, path, offset, b"x" * 50_000_000)
+            assert (refused.status_code, refused.headers["upload-offset"]) == (409, "0")
+        too_long = patch(api, begin(api, 10), 0, b"x" * 50_000_000)
+        assert too_long.status_code == 413
+
+    def test_one_line_of_300_megabytes_is_an_error_and_not_held(self, api: Service) -> None:
+        size = 300_000_000
+        path = begin(api, size)
+
+        def line() -> Iterator[bytes]:
+            for _ in range(size // 1_000_000):
+                yield b"x" * 1_000_000
+
+        assert api.process is not None
+        before = memory(api.process.pid)
+        sent = patch(api, path, 0, line(), **{"Content-Length": str(size)})
+        assert sent.status_code == 204, sent.text
+        found = api.get(path).json()
+        assert (found["status"], found["error_count"]) == ("invalid", 1)
+        assert found["errors"][0]["message"].endswith("4,194,304 bytes")
+        assert memory(api.process.pid) - before < 100 * 1024
 
     def test_what_is_wrong_with_requests_is_told(self, api: Service) -> None:
         path = begin(api, 10)

@@ -93,7 +93,7 @@ class Upload:
     def __init__(self, database_url: str, directory: Path, places: int) -> None:
         self.places = places
         self.texts = list(texts(places * BYTES_A_PLACE))
-        self.file = directory / "texts.jsonl"
+        self.file, self.log = directory / "texts.jsonl", directory / "api.log"
         with self.file.open("w", encoding="utf-8") as file:
             for text in self.texts:
                 record = {"persona": "E-low", "task": "essay", "text": text}
@@ -106,7 +106,8 @@ class Upload:
         with ThreadPoolExecutor(1) as sender, AssayClient(url, retry_seconds=120) as client:
             sent = sender.submit(client.upload, self.file)
             for place in range(self.places):
-                assert eventually(partial(self.is_beyond, size * place // (self.places + 1)), 120)
+                least = size * place // (self.places + 1)
+                assert eventually(partial(self.is_beyond, least), 120), self.log.read_text()[-3000:]
                 threading.Event().wait(chance.uniform(0, 0.05))
                 assert not sent.done(), "it was struck in the middle"
                 disturb()

@@ -174,6 +174,8 @@ async def add_part(
         raise OffsetError(row.received)
     if end > row.size:
         raise UploadTooLargeError(f"the upload ends at byte {row.size:,}")
+    if not piece:  # a part may be empty; the end of a file is read once
+        return _shown(row)
     row.format = row.format or _format(row.tail + piece, complete=end == row.size)
     if row.format == "lines":
         read = await on_a_thread(tenant, partial(_read, deps.rules, row, piece, last=end == row.size))
