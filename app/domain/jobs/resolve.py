@@ -1,15 +1,13 @@
 """From a job's request to its specification: looks every name up and says everything that is wrong, field by field."""
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from app.domain.errors import FieldError, InvalidJobError, escape_pointer
-from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.instruments.persona import MAX_PERSONAS, Persona, traits_of
+from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.persona import Persona
 from app.domain.instruments.task import AtomicTask, item_count, lacking
-from app.domain.jobs.brought_answers import MOST_QUESTIONS, AskedQuestions, missing_answers, qa_responses
+from app.domain.jobs.brought_answers import AskedQuestions, qa_responses
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.personagym_resolve import (
@@ -19,12 +17,15 @@ from app.domain.jobs.personagym_resolve import (
     options_given,
     resolve_gym,
 )
-from app.domain.jobs.plan import AtomicCell, Cell, cells_of, control_cells_of, count_calls, gym
+from app.domain.jobs.plan import Cell, cells_of, control_cells_of, count_calls
+from app.domain.jobs.problems import Problems
 from app.domain.jobs.qa_request import QaIn
-from app.domain.jobs.request import DimensionIn, JobIn, ModelIn, PersonaIn, ResponseIn, TaskIn, as_model
+from app.domain.jobs.request import JobIn, ModelIn, ResponseIn, TaskIn, as_model
 from app.domain.jobs.resolve_execution import check_execution
 from app.domain.jobs.resolve_grouping import resolve_grouping
 from app.domain.jobs.resolve_order_check import resolve_order_check
+from app.domain.jobs.resolve_personas import PersonaResolver
+from app.domain.jobs.resolve_responses import MAX_RUN, ResponsesPlacer, unanswered
 from app.domain.jobs.resolve_rubrics import unknown_rubrics, unused_rubrics, with_rubrics
 from app.domain.jobs.resolve_source import beside
 from app.domain.jobs.resolve_verdicts import VerdictsPlacer, check_imported, imported_judge
@@ -39,21 +40,14 @@ from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model, ModelParameters
 from app.domain.providers.parameters import parameter_problems
 from app.domain.providers.reuse import reuse_problems
-from app.domain.suggestion import did_you_mean, nearest
 
 T = TypeVar("T")
 
 JUDGE_TEMPERATURE = 0.0
 """Atomic paper, appendix A.4."""
 
-MAX_RUN = 32_767
-"""Runs and items are stored as two-byte integers."""
-
 MAX_ITEMS = 200_000
 """Questions and contexts of all personas, each asked once in a run; a bound on what planning takes."""
-
-MOST_SUGGESTIONS = 20
-"""Errors for which a known name near an unknown one is looked for: that takes 0.5 ms."""
 
 NO_REASONER = Model("none", "", "none")
 """Of a job in which nothing has to be prepared."""
@@ -109,8 +103,8 @@ class _Resolver:
         self.most_calls = most_calls
         self.request = request
         self.catalog = catalog
-        self.errors: list[FieldError] = []
-        self.pointers: dict[str, str] = {}
+        self.problems = Problems()
+        self._fail = self.problems.fail
         self.texts: list[tuple[str, ResponseIn]] = []
         self.asked = AskedQuestions((), ())
 
@@ -118,8 +112,9 @@ class _Resolver:
         self.chosen = self._chosen_texts()
         self._choose_versions()
         self._choose_rubrics()
-        dimensions = self._dimensions()
-        personas = self._personas(dimensions)
+        self.people = PersonaResolver(self.request, self.catalog, self.problems)
+        dimensions = self.people.dimensions
+        personas = self.people.personas(() if self.request.personas else self._of_source("personas"))
         tasks, gym_tasks = self._tasks()
         self._read_texts(personas, [task for _, task in gym_tasks])
         provided = self.request.responses is not None
@@ -145,11 +140,11 @@ class _Resolver:
             self.request.judging, self.request.seed, of_traits, judged=judged, fail=self._fail
         )
         hardening = self.catalog.hardened if self.request.protocol == "hardened" else None
-        self.errors += key_problems(hardening, judges)
+        self.problems.errors += key_problems(hardening, judges)
         self._check_control()
         called = [judge for judge in judges if judge.imported is None]
-        self.errors += reuse_problems(self.request.wanted_reuse, called, provided=provided)
-        self._raise_if_wrong()
+        self.problems.errors += reuse_problems(self.request.wanted_reuse, called, provided=provided)
+        self.problems.raise_if_any()
 
         spec = JobSpec(
             personas=tuple(personas),
@@ -178,30 +173,12 @@ class _Resolver:
         calls = 0 if provided else count_calls(spec)
         if self.most_calls is not None and calls > self.most_calls:
             self._fail("", beyond(calls, self.most_calls))
-            self._raise_if_wrong()
+            self.problems.raise_if_any()
         cells = cells_of(spec)
-        verdicts = VerdictsPlacer(spec.judges, self._fail)
-        if self.chosen is None:
-            placed = self._place_responses(spec, cells, verdicts)
-            spec = replace(spec, uneven_runs=uneven_runs(placed))
-            placed += _unanswered(spec, cells, placed)
-        else:
-            placed = place(self.chosen.texts, spec, cells, self.asked, self._fail)
-        spec = replace(spec, given_units=self._given_units(spec, verdicts))
-        self._raise_if_wrong()
+        spec, placed = self._placed(spec, cells)
+        self.problems.raise_if_any()
         cells += control_cells_of(spec, len(cells))
         return Resolution(spec, cells, placed, () if gym is None else gym.given)
-
-    def _fail(self, pointer: str, message: str) -> None:
-        self.errors.append(FieldError(pointer, message))
-
-    def _suggestion(self, name: str, known: Iterable[str]) -> str:
-        """As :func:`did_you_mean`, for the first errors."""
-        return did_you_mean(name, known) if len(self.errors) < MOST_SUGGESTIONS else ""
-
-    def _raise_if_wrong(self) -> None:
-        if self.errors:
-            raise InvalidJobError(self.errors)
 
     def _chosen_texts(self) -> Chosen | None:
         """The stored texts that the request names; what they are of can then be named, or left out."""
@@ -210,10 +187,10 @@ class _Resolver:
             return None
         if isinstance(offered, str):
             self._fail("/responses/job", offered)
-            self._raise_if_wrong()
+            self.problems.raise_if_any()
             return None
         chosen = choose(offered, wanted, self._fail)
-        self._raise_if_wrong()
+        self.problems.raise_if_any()
         self.catalog = beside(self.catalog, self.request, chosen)
         return chosen
 
@@ -262,105 +239,7 @@ class _Resolver:
             self._fail("/rubrics", unknown_rubrics(named))
             return
         self.catalog = with_rubrics(self.catalog, words)
-        self.errors += unused_rubrics(self.request, words, self.catalog)
-
-    # -- dimensions and personas ------------------------------------------------------------------------------
-
-    def _dimensions(self) -> dict[str, Dimension]:
-        found = dict(self.catalog.dimensions)
-        for n, own in enumerate(self.request.dimensions):
-            if own.id in found:
-                kind = "built in" if own.id in self.catalog.dimensions else "defined twice"
-                self._fail(f"/dimensions/{n}/id", f"dimension {own.id!r} is {kind}; choose another id")
-                continue
-            if len(set(own.levels)) != len(own.levels):
-                self._fail(f"/dimensions/{n}/levels", "the levels must have different names")
-                continue
-            for level in (level for level in own.level_words if level not in own.levels):
-                pointer = f"/dimensions/{n}/level_words/{escape_pointer(level)}"
-                self._fail(pointer, f"{level!r} is none of the dimension's levels: {', '.join(own.levels)}")
-            try:
-                found[own.id] = _dimension(own)
-            except ValueError as error:
-                self._fail(f"/dimensions/{n}/scale", str(error))
-        return found
-
-    def _personas(self, dimensions: Mapping[str, Dimension]) -> list[Persona]:
-        found: list[tuple[str, Persona]] = []
-        if not self.request.personas:
-            found = [("/personas", persona) for persona in self._of_source("personas")]
-        for n, given in enumerate(self.request.personas):
-            pointer = f"/personas/{n}"
-            if isinstance(given, PersonaIn):
-                found.append((pointer, self._inline_persona(given, pointer, dimensions)))
-            elif given in self.catalog.kept.personas:
-                kept = self.catalog.kept.personas[given]
-                found += [(pointer, self._kept_persona(one, pointer, dimensions)) for one in kept]
-            elif given in self.catalog.persona_sets:
-                found += [(pointer, self.catalog.personas[id_]) for id_ in self.catalog.persona_sets[given]]
-            elif given in self.catalog.personas:
-                found.append((pointer, self.catalog.personas[given]))
-            else:
-                known = (*self.catalog.personas, *self.catalog.persona_sets)
-                meant = self._suggestion(given, known) or "; GET /v1/personas lists them"
-                self._fail(pointer, f"unknown persona or persona set {given!r}{meant}")
-        if len(found) > MAX_PERSONAS:
-            self._fail(
-                "/personas", f"{len(found):,} personas, including those of the sets; at most {MAX_PERSONAS:,}"
-            )
-            self._raise_if_wrong()
-        return self._without_repeats(found)
-
-    def _without_repeats(self, found: Iterable[tuple[str, Persona]]) -> list[Persona]:
-        """Notes where each persona stands, and which places name again what an earlier one names; sets may share many."""
-        personas: list[Persona] = []
-        repeated: dict[tuple[str, str], list[str]] = {}
-        for pointer, persona in found:
-            first = self.pointers.setdefault(persona.id, pointer)
-            if len(self.pointers) > len(personas):
-                personas.append(persona)
-            else:
-                repeated.setdefault((first, pointer), []).append(persona.id)
-        for (first, again), ids in repeated.items():
-            others = f" (and {len(ids) - 1:,} more)" if len(ids) > 1 else ""
-            self._fail(
-                again,
-                f"persona {ids[0]!r} is given more than once, first by {first}{others};"
-                " all personas of a job, including those of its sets, need different ids",
-            )
-        return personas
-
-    def _inline_persona(self, given: PersonaIn, pointer: str, dimensions: Mapping[str, Dimension]) -> Persona:
-        if given.id in self.catalog.personas or given.id in self.catalog.persona_sets:
-            self._fail(f"{pointer}/id", f"persona {given.id!r} is built in; choose another id")
-        persona = Persona(given.id, given.description, traits_of(given.traits))
-        for id_, problem in self._trait_problems(persona, dimensions):
-            self._fail(f"{pointer}/traits/{escape_pointer(id_)}", problem)
-        return persona
-
-    def _trait_problems(
-        self, persona: Persona, dimensions: Mapping[str, Dimension]
-    ) -> Iterator[tuple[str, str]]:
-        """The dimensions of traits that are wrong, each with the reason."""
-        for id_, level in ((trait.dimension, trait.level) for trait in persona.traits):
-            dimension = dimensions.get(id_)
-            if dimension is None:
-                known = ", ".join(f"{own} ({each.display_name})" for own, each in dimensions.items())
-                meant = _dimension_meant(id_, dimensions) if len(self.errors) < MOST_SUGGESTIONS else ""
-                yield id_, f"unknown dimension {id_!r}{meant or f'; known: {known}'}"
-            elif level not in dimension.scale.levels:
-                levels = ", ".join(map(dimension.level_in_words, dimension.scale.levels))
-                meant = self._suggestion(level, dimension.scale.levels) or f"; its levels: {levels}"
-                yield id_, f"dimension {id_!r} has no level {level!r}{meant}"
-
-    def _kept_persona(self, persona: Persona, pointer: str, dimensions: Mapping[str, Dimension]) -> Persona:
-        """A persona of a kept set, which the job's body only names: all that is wrong is wrong with the set."""
-        id_ = persona.id
-        if self.catalog.personas.get(id_, persona) != persona or id_ in self.catalog.persona_sets:
-            self._fail(pointer, f"the set's persona {id_!r} has the id of a built-in persona")
-        for _, problem in self._trait_problems(persona, dimensions):
-            self._fail(pointer, f"the set's persona {id_!r}: {problem}")
-        return persona
+        self.problems.errors += unused_rubrics(self.request, words, self.catalog)
 
     # -- tasks, models, instructions --------------------------------------------------------------------------
 
@@ -390,7 +269,7 @@ class _Resolver:
                 of_gym.append((n, self.catalog.gym.tasks[id_]))
             else:
                 known = [*self.catalog.tasks, *self.catalog.gym.tasks]
-                meant = self._suggestion(id_, known) or f"; known: {', '.join(known)}"
+                meant = self.problems.suggestion(id_, known) or f"; known: {', '.join(known)}"
                 self._fail(pointer, f"unknown task {id_!r}{meant}")
         return found, of_gym
 
@@ -544,7 +423,7 @@ class _Resolver:
             self._fail("/personas", f"{items:,} questions and contexts per run; at most {MAX_ITEMS:,}")
 
     def _pointer_of(self, persona_id: str) -> str:
-        return self.pointers[persona_id]
+        return self.people.pointers[persona_id]
 
     # -- existing texts ---------------------------------------------------------------------------------------
 
@@ -564,81 +443,22 @@ class _Resolver:
         found = self.catalog.kept.uploaded
         if isinstance(found, str):
             self._fail("/responses/upload", found)
-            self._raise_if_wrong()
+            self.problems.raise_if_any()
             return []
         for pointer, problem in found.problems(self.catalog.instrument):
             self._fail(pointer, problem)
         return found.texts
 
-    def _place_responses(
-        self, spec: JobSpec, cells: tuple[Cell, ...], verdicts: VerdictsPlacer
-    ) -> tuple[ProvidedResponse, ...]:
-        by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
-        personas = {persona.id for persona in spec.personas}
-        tasks = {cell.task.id for cell in cells}
-        placed: list[ProvidedResponse] = []
-        taken: set[tuple[int, int, int]] = set()
-        next_run: Counter[tuple[int, int]] = Counter()
-        instructions: dict[tuple[int, int], int | None] = {}
-        for pointer, text in self.texts:
-            if text.persona not in personas:
-                self._fail(f"{pointer}/persona", f"the job has no persona {text.persona!r}")
-                continue
-            if text.task not in tasks:
-                self._fail(f"{pointer}/task", f"the job has no task {text.task!r}")
-                continue
-            cell = by_name.get((text.model, text.persona, text.task))
-            if cell is None:
-                self._fail(f"{pointer}/persona", f"persona {text.persona!r} has no traits for {text.task!r}")
-                continue
-            item = self._item_index(text, cell, pointer)
-            if item is None:
-                continue
-            run = text.run if text.run is not None else next_run[cell.ordinal, item]
-            next_run[cell.ordinal, item] = max(next_run[cell.ordinal, item], run + 1)
-            if run >= MAX_RUN:
-                self._fail(f"{pointer}/run", f"run {run}: runs are numbered from 0 to {MAX_RUN - 1}")
-                continue
-            if (cell.ordinal, run, item) in taken:
-                self._fail(
-                    f"{pointer}/run",
-                    f"run {run} of {_asked_in(cell, item)} for this model, persona and task is a duplicate",
-                )
-            taken.add((cell.ordinal, run, item))
-            if instructions.setdefault((cell.ordinal, run), text.instruction) != text.instruction:
-                self._fail(f"{pointer}/instruction", f"run {run} has responses under another instruction")
-            given = verdicts.place(text, cell, item, pointer)
-            units = tuple(unit.strip() for unit in text.units)
-            grades = verdicts.grades(text, cell, pointer)
-            placed.append(
-                ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text, units, given, grades)
-            )
-        return tuple(placed)
-
-    def _item_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
-        if not isinstance(cell, AtomicCell):
-            return self._question_index(response, cell, pointer)
-        if response.question is not None:
-            self._fail(f"{pointer}/question", "is only for PersonaGym's tasks; name the item in item")
-            return None
-        item = response.item
-        if item is None:
-            if len(cell.items) == 1:
-                return 0
-            ids = ", ".join(i.id for i in cell.items)
-            self._fail(
-                f"{pointer}/item", f"is required: the item of {cell.task.id!r} that it answers, one of: {ids}"
-            )
-            return None
-        for candidate in cell.items:
-            if item == candidate.id:
-                return candidate.index
-        ids = ", ".join(i.id for i in cell.items)
-        self._fail(
-            f"{pointer}/item",
-            f"{cell.task.id!r} for persona {cell.persona.id!r} has no item {item!r}; it has: {ids}",
-        )
-        return None
+    def _placed(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[JobSpec, tuple[ProvidedResponse, ...]]:
+        """The specification with what existing texts add to it, and where each of them belongs."""
+        verdicts = VerdictsPlacer(spec.judges, self._fail)
+        if self.chosen is None:
+            placed = ResponsesPlacer(self.asked, verdicts, self._fail).place(self.texts, spec, cells)
+            spec = replace(spec, uneven_runs=uneven_runs(placed))
+            placed += unanswered(spec, cells, placed)
+        else:
+            placed = place(self.chosen.texts, spec, cells, self.asked, self._fail)
+        return replace(spec, given_units=self._given_units(spec, verdicts)), placed
 
     def _given_units(self, spec: JobSpec, verdicts: VerdictsPlacer) -> GivenUnits | None:
         """What is judged that the segmenter did not find; stored texts that are not split anew keep what they had."""
@@ -646,53 +466,6 @@ class _Resolver:
             return verdicts.given_units()
         source = self.chosen.of
         return source.given_units if source.instrument.segmenter == spec.instrument.segmenter else None
-
-    def _question_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
-        if response.item is not None:
-            self._fail(f"{pointer}/item", f"is only for atomic tasks, and {cell.task.id!r} is not one")
-        if response.question is None:
-            self._fail(
-                f"{pointer}/question", f"is required: the question of {cell.task.id!r} that it answers"
-            )
-            return None
-        number = self.asked.number_of(cell.persona.id, cell.task.id, response.question)
-        if number < MOST_QUESTIONS:
-            return number
-        message = f"more than {MOST_QUESTIONS:,} different questions of this task and persona"
-        self._fail(f"{pointer}/question", message)
-        return None
-
-
-def _unanswered(
-    spec: JobSpec, cells: tuple[Cell, ...], placed: tuple[ProvidedResponse, ...]
-) -> tuple[ProvidedResponse, ...]:
-    """The responses to PersonaGym's questions that the existing texts lack."""
-    if spec.gym is None or not spec.provided:
-        return ()
-    return tuple(missing_answers(gym(cells), placed, spec.gym.questions))
-
-
-def _asked_in(cell: Cell, item: int) -> str:
-    """How a client named what a response is to."""
-    return f"item {cell.items[item].id!r}" if isinstance(cell, AtomicCell) else "this question"
-
-
-def _dimension_meant(id_: str, dimensions: Mapping[str, Dimension]) -> str:
-    """As :func:`did_you_mean`, also for a dimension's name; with what it is called, as ``N`` is not ``neuroticism``."""
-    ids = {name: own for own, each in dimensions.items() for name in (each.display_name, each.name, own)}
-    close = nearest(id_, ids)
-    if close is None:
-        return ""
-    return f"; did you mean {ids[close]!r} ({dimensions[ids[close]].display_name})?"
-
-
-def _dimension(own: DimensionIn) -> Dimension:
-    scale = Scale(own.scale.minimum, own.scale.maximum, tuple(own.levels), own.scale.not_applicable)
-    words = tuple(own.level_words.get(level, "") for level in scale.levels) if own.level_words else ()
-    questions = tuple(own.questions)
-    return Dimension(
-        own.id, own.name, scale, own.options, questions, own.essay_context, own.label or "", words
-    )
 
 
 def at_temperature_zero(judge: Model) -> Model:
@@ -703,13 +476,13 @@ def at_temperature_zero(judge: Model) -> Model:
     return replace(judge, parameters=parameters)
 
 
+def _listed(tasks: list[AtomicTask]) -> str:
+    return ", ".join(task.id for task in tasks)
+
+
 def _with_repeats(values: Iterable[T]) -> Iterable[tuple[T, bool]]:
     """Each value, with whether it stood earlier."""
     seen: set[T] = set()
     for value in values:
         yield value, value in seen
         seen.add(value)
-
-
-def _listed(tasks: list[AtomicTask]) -> str:
-    return ", ".join(task.id for task in tasks)

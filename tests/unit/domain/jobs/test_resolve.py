@@ -7,7 +7,8 @@ from app.domain.instruments.persona import Persona, Trait, traits_in_words, trai
 from app.domain.instruments.prompts import scoring_prompt
 from app.domain.jobs.plan import atomic
 from app.domain.jobs.request import DimensionIn, ResponseIn
-from app.domain.jobs.resolve import MAX_RUN, resolve
+from app.domain.jobs.resolve import resolve
+from app.domain.jobs.resolve_responses import MAX_RUN
 from tests.job_requests import a_dimension, a_model, a_persona, a_response
 from tests.unit.domain.job_samples import (
     CATALOG,
