@@ -110,6 +110,16 @@ async def set_next_due(
     )
 
 
+async def pause(connection: AsyncConnection, schedule: ScheduleRow, reason: str) -> None:
+    """Pauses a schedule, unless it is."""
+    await connection.execute(
+        update(Schedule)
+        .where(Schedule.id == schedule.id, Schedule.tenant == schedule.tenant)
+        .where(Schedule.paused_reason.is_(None))
+        .values(next_due=None, paused_reason=reason)
+    )
+
+
 async def put_off(connection: AsyncConnection, schedule: ScheduleRow, until: datetime) -> None:
     """Has a locked schedule left alone until then; it stays due."""
     await connection.execute(

@@ -30,7 +30,7 @@ from app.services.jobs.submit import (
     write_job,
 )
 from app.services.watching.bodies import anchor_job, run_job
-from app.services.watching.due import LEAST_USD, told
+from app.services.watching.due import LEAST_USD, USED_UP, told
 from app.services.watching.measure import measure
 
 log = structlog.get_logger(__name__)
@@ -38,6 +38,7 @@ log = structlog.get_logger(__name__)
 LONGEST_WAIT = timedelta(hours=12)
 """After so long a job that could not be submitted, for errors of our own, is given up."""
 BUDGET_EXHAUSTED = "budget_exhausted"
+RUN_USED_UP = "the run's budget is used up; the job is paused"
 REFUSED = (InvalidJobError, SpendingCapError, ModelNotAllowedError)
 MOST_WORDS = 500
 
@@ -193,6 +194,9 @@ async def _end(step: _Step) -> None:
     run = step.run
     usd = await _taken(step)
     if run.job_id is None or (reason := _why_none(step, run.job_id)) is not None:
+        if reason == RUN_USED_UP and await _took_all_that_was_left(step):
+            await schedules.pause(step.connection, step.schedule, "budget_used_up")
+            reason = f"{USED_UP}; the job is paused"
         await _fail(step, reason or "", usd=usd)
         return
     found = await measure(step.connection, step.schedule, run, run.job_id)
@@ -208,13 +212,23 @@ async def _end(step: _Step) -> None:
         await webhooks.note_schedule(step.connection, run.tenant, JobEvent.DRIFT_DETECTED, run.job_id, data)
 
 
+async def _took_all_that_was_left(step: _Step) -> bool:
+    """Whether it was what all runs together may spend that was too little for this one: the next one could not even begin."""
+    schedule, of_job = step.schedule, step.schedule.job.get("budget") or {}
+    if schedule.total_usd is None or not of_job.keys() <= {"usd"}:
+        return False
+    spent = await schedules.spent(step.connection, schedule.tenant, [schedule.id])
+    others = [limit for limit in (schedule.run_usd, of_job.get("usd")) if limit is not None]
+    return all(schedule.total_usd - spent[schedule.id] <= limit for limit in others)
+
+
 def _why_none(step: _Step, job_id: str) -> str | None:
     """Why an ended job has no figures; ``None`` if it may have some."""
     state = step.states.get(job_id)
     if state is None:
         return "the job was deleted before it was read"
     if not state.status.is_terminal:
-        return "the run's budget is used up; the job is paused"
+        return RUN_USED_UP
     if state.status.value in {"failed", "cancelled"}:
         return f"the job is {state.status.value}" + (f": {state.reason}" if state.reason else "")
     return None
