@@ -22,6 +22,7 @@ from app.domain.results.baselines import Baselines
 from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
+from app.domain.results.gate import Held
 from app.domain.results.model_groups import Attributes, ModelGroup
 from app.reports.subprocess_file import made_apart
 from app.reports.views.accuracy import Scatter, scatters
@@ -99,6 +100,7 @@ class Material:
         beside: How what judged it differs from what judged published figures, by the paper's id.
         groups: Its models, alone and by their attributes, where there is something to group.
         published_groups: Those of published models.
+        held: What the job's thresholds say of it.
     """
 
     results: str
@@ -116,6 +118,7 @@ class Material:
     environments: Environments | None = None
     groups: Sequence[ModelGroup] = ()
     published_groups: Sequence[ModelGroup] = ()
+    held: Held | None = None
 
 
 async def html_report(
@@ -129,6 +132,7 @@ async def html_report(
     by_instruction: ByInstruction | None = None,
     environments: Environments | None = None,
     attributes: Attributes = MappingProxyType({}),
+    held: Held | None = None,
     *,
     service: str = "",
     beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
@@ -146,6 +150,7 @@ async def html_report(
         by_instruction: See :class:`Material`.
         environments: See :class:`Material`.
         attributes: What is known of its models.
+        held: See :class:`Material`.
         service: See :class:`Material`.
         beside: See :class:`Material`.
 
@@ -177,6 +182,7 @@ async def html_report(
         length_table(found, baselines),
         environments,
         *shown_groups(found, attributes, baselines),
+        held,
     )
     loop = asyncio.get_running_loop()
     if len(results) < APART_CHARACTERS:
@@ -218,6 +224,7 @@ def _page(results: Results, material: Material) -> bytes:
         doubtful=_doubtful(results, models, gym),
         among=material.among,
         beside=material.beside,
+        held=material.held,
         figures=figures,
         cell_plots=CELL_PLOTS,
         most_personas=MOST_PERSONAS,

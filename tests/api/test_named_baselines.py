@@ -232,3 +232,24 @@ class TestCommandLine:
             assert run() == "No baselines of your own."
         finally:
             stack.execute("DELETE FROM named_baselines")
+
+
+class TestReport:
+    def test_a_jobs_report_has_its_thresholds_with_the_baseline_that_they_name(
+        self, stack: Service, finished: Json, named: str
+    ) -> None:
+        stack.execute(
+            "UPDATE jobs SET request = jsonb_set(request, '{thresholds}', %s::jsonb) WHERE id = %s",
+            f'["acc_atom@model=shy>=baseline:{named}"]',
+            finished["id"],
+        )
+        try:
+            report = stack.get(f"/v1/jobs/{finished['id']}/report", params={"format": "html"}).text
+        finally:
+            stack.execute("UPDATE jobs SET request = request - 'thresholds' WHERE id = %s", finished["id"])
+        _, _, section = report.partition('<h2 id="thresholds-title">')
+        section = section.partition("</section>")[0]
+        assert f"Your baseline <bdi>{named}</bdi> is <bdi>shy</bdi>" in section
+        assert "other judges" not in section
+        assert "acc_atom@model=shy&gt;=baseline:release-3" in section
+        assert "0.00" in section  # from itself

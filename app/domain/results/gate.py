@@ -155,6 +155,42 @@ class Gate(Answer):
     checks: list[GateCheck]
 
 
+@dataclass(frozen=True, slots=True)
+class HeldAgainst:
+    """A baseline that a job's thresholds name.
+
+    Attributes:
+        name: The baseline's.
+        model: Which model it is.
+        job: Of which job.
+        judges: Who judged that.
+        ended: The day on which that job ended.
+        by_others: Whether other judges judged it than the job that is held to it.
+    """
+
+    name: str
+    model: str
+    job: str
+    judges: Sequence[str]
+    ended: str
+    by_others: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a job's own thresholds say of it.
+
+    Attributes:
+        gate: The checks; ``None`` if they could not be made.
+        problem: Why not.
+        baselines: Those that the thresholds name.
+    """
+
+    gate: Gate | None
+    problem: str | None
+    baselines: Sequence[HeldAgainst] = ()
+
+
 def parse_threshold(text: str) -> Threshold:
     """A threshold from its text.
 

@@ -9,6 +9,8 @@ from app.domain.results.contract import Results
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import (
     Gate,
+    Held,
+    HeldAgainst,
     IntervalKind,
     Reference,
     ReferenceJob,
@@ -66,6 +68,37 @@ async def gate_of(
     return await asyncio.to_thread(
         lambda: judge_gate(results, thresholds, interval, minimum, references, calibration)
     )
+
+
+async def held(sources: Comparer, job: JobRow) -> Held | None:
+    """What a job's own thresholds say of it; ``None`` if it has none."""
+    given: list[str] = job.request.get("thresholds") or []
+    if not given:
+        return None
+    try:
+        gate = await gate_of(sources, job, None, "personas")
+    except (NotFoundError, InvalidJobError) as error:
+        return Held(None, str(error))
+    names = [
+        threshold.reference.job.removeprefix(PREFIX)
+        for threshold in _thresholds(given)
+        if threshold.reference is not None and threshold.reference.job.startswith(PREFIX)
+    ]
+    found = [await _held_against(sources, job, name) for name in dict.fromkeys(names)]
+    return Held(gate, None, [each for each in found if each is not None])
+
+
+async def _held_against(sources: Comparer, job: JobRow, name: str) -> HeldAgainst | None:
+    found = await find_baseline(sources.engine, job.tenant, name)
+    if found is None:
+        return None
+    its = await find_job(sources.engine, job.tenant, found.job_id)
+    own, theirs = [
+        sorted(judge.label for judge in (await sources.contexts.get(job.tenant, id_)).spec.judges)
+        for id_ in (job.id, its.id)
+    ]
+    ended = "" if its.finished_at is None else f"{its.finished_at:%Y-%m-%d}"
+    return HeldAgainst(name, found.model, its.id, theirs, ended, own != theirs)
 
 
 async def _with_baseline(sources: Comparer, tenant: str, threshold: Threshold) -> Threshold:

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs.jobs import JobRow
 from app.domain.labels.human_agreement import HumanStudy
 from app.domain.results.contract import Results
+from app.domain.results.gate import Held
 from app.services.job_context import JobContext
 from app.services.jobs.text_sources import attributes_of
 from app.services.results.baselines import BaselineFilter, baselines
@@ -73,6 +74,7 @@ async def export_report(
     level: ReportLevel,
     calibrated: Sequence[Json] = (),
     study: HumanStudy | None = None,
+    held: Held | None = None,
     service: str = "",
 ) -> AsyncIterator[bytes]:
     """A report, chunk by chunk.
@@ -86,12 +88,13 @@ async def export_report(
         level: What a row is; for tables only.
         calibrated: Its figures as people would give them, for HTML.
         study: How far people agree with its judges, for HTML.
+        held: What its thresholds say of it, for HTML.
         service: Where the service is reached, for HTML's links.
     """
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        yield await _html(engine, job, context, results, calibrated, study, service)
+        yield await _html(engine, job, context, results, calibrated, study, held, service)
     else:
         # Imported when needed: pyarrow would double the API's start-up time and memory.
         from app.reports.exports import csv, files, jsonl, parquet  # noqa: PLC0415
@@ -119,6 +122,7 @@ async def _html(
     results: str,
     calibrated: Sequence[Json],
     study: HumanStudy | None,
+    held: Held | None,
     service: str,
 ) -> bytes:
     from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
@@ -140,6 +144,7 @@ async def _html(
         by_instruction,
         environments,
         attributes_of(job, found.source),
+        held,
         service=service,
         beside=notes_on_published(judged(context.spec, found.manifest, job.finished_at)),
     )
