@@ -43,6 +43,21 @@ class WaitingMessages:
 
 
 @dataclass(frozen=True, slots=True)
+class HeldUploads:
+    """Uploads of one status.
+
+    Attributes:
+        count: How many.
+        received: Bytes that have arrived of them.
+        records: Records that are kept of them.
+    """
+
+    count: int
+    received: int
+    records: int
+
+
+@dataclass(frozen=True, slots=True)
 class OperatingFigures:
     """A look at everything.
 
@@ -53,6 +68,7 @@ class OperatingFigures:
         expired: Shards of active jobs whose lease ran out and that nobody has claimed since.
         active: Jobs that are not over.
         messages: What webhooks are still to be told.
+        uploads: Uploads by status.
     """
 
     jobs: dict[str, int]
@@ -61,6 +77,7 @@ class OperatingFigures:
     expired: int
     active: list[ActiveJob]
     messages: WaitingMessages
+    uploads: dict[str, HeldUploads]
 
 
 async def operating_figures(connection: AsyncConnection) -> OperatingFigures:
@@ -101,6 +118,11 @@ async def operating_figures(connection: AsyncConnection) -> OperatingFigures:
             " WHERE d.state = 'waiting'"
         )
     )
+    held = await connection.execute(
+        text(
+            "SELECT status, count(*), sum(received)::bigint, sum(records)::bigint FROM uploads GROUP BY status"
+        )
+    )
     return OperatingFigures(
         jobs={row[0]: row[1] for row in jobs},
         stopped={row[0]: row[1] for row in stopped},
@@ -108,4 +130,5 @@ async def operating_figures(connection: AsyncConnection) -> OperatingFigures:
         expired=expired,
         active=[ActiveJob(*row) for row in active],
         messages=WaitingMessages(*messages.one()),
+        uploads={status: HeldUploads(*counts) for status, *counts in held},
     )

@@ -2,13 +2,16 @@
 
 import asyncio
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
+from operator import attrgetter
+from typing import get_args
 
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from app.db.ops_metrics import OperatingFigures, WaitingMessages, operating_figures
+from app.db.ops_metrics import HeldUploads, OperatingFigures, WaitingMessages, operating_figures
 from app.domain.jobs.status import JobStatus
+from app.domain.uploads.contract import UploadStatus
 from app.ports import MetricsOfProcesses, Queue
 from app.telemetry.exposition import Figures, render, snapshot
 from app.telemetry.metrics import REGISTRY
@@ -122,6 +125,7 @@ def _figures(found: OperatingFigures) -> Iterator[Figures]:
         "assay_job_cost_usd", "Known cost of an active job's finished shards, in US dollars.", ["job"], cost
     )
     yield from _of_messages(found.messages)
+    yield from _of_uploads(found.uploads)
 
 
 def _of_messages(found: WaitingMessages) -> Iterator[Figures]:
@@ -136,6 +140,16 @@ def _of_messages(found: WaitingMessages) -> Iterator[Figures]:
         "Since when the longest due message should be on its way, in seconds.",
         found.overdue_seconds,
     )
+
+
+def _of_uploads(found: Mapping[str, HeldUploads]) -> Iterator[Figures]:
+    held = [(status, found.get(status, HeldUploads(0, 0, 0))) for status in get_args(UploadStatus)]
+    for name, meaning, count in (
+        ("assay_uploads", "Uploads by status.", attrgetter("count")),
+        ("assay_upload_bytes", "Bytes that have arrived of uploads that are kept.", attrgetter("received")),
+        ("assay_upload_records", "Records of uploads that are kept.", attrgetter("records")),
+    ):
+        yield Figures(name, meaning, ["status"], [([status], float(count(each))) for status, each in held])
 
 
 def _single(name: str, meaning: str, value: float) -> Figures:

@@ -75,6 +75,16 @@ class TestMetrics:
         assert 3600 <= oldest < 2 * 3600
         assert 60 <= overdue < 3600
 
+    def test_show_uploads_that_are_not_finished(self, api: Service) -> None:
+        api.empty("uploads")
+        path = api.post("/v1/uploads", headers={"Upload-Length": "1000"}).headers["location"]
+        line = b'{"persona": "E-low", "task": "essay", "text": "Quiet."}\n'
+        part = {"Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"}
+        assert api.http.patch(path, content=line * 2, headers=part).status_code == 204
+        for name, value in (("uploads", 1.0), ("upload_bytes", 2.0 * len(line)), ("upload_records", 2.0)):
+            found = eventually(api, f"assay_{name}", status="receiving")
+            assert found == [({"status": "receiving"}, value)], name
+
     def test_count_the_requests_of_the_api(self, api: Service) -> None:
         api.get("/v1/jobs/nothing")
         [(labels, value)] = eventually(api, "assay_http_requests_total", method="GET", status="404")

@@ -109,7 +109,7 @@ class Upload:
                 least = size * place // (self.places + 1)
                 assert eventually(partial(self.is_beyond, least), 120), self.log.read_text()[-3000:]
                 threading.Event().wait(chance.uniform(0, 0.05))
-                assert not sent.done(), "it was struck in the middle"
+                assert not sent.done(), f"it ended before place {place}"
                 disturb()
                 self.check()
             upload = sent.result(300)

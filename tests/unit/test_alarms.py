@@ -20,7 +20,7 @@ PAGE = (ROOT / "docs" / "operations.md").read_text("utf-8")
 
 def exported() -> set[str]:
     """The names of all series."""
-    found = OperatingFigures({}, {}, 0, 0, [ActiveJob("job_1", 1, 1, 0.0)], WaitingMessages(0, 0.0, 0.0))
+    found = OperatingFigures({}, {}, 0, 0, [ActiveJob("job_1", 1, 1, 0.0)], WaitingMessages(0, 0.0, 0.0), {})
     text = render({"worker@host:1": snapshot(REGISTRY)}, figures_of(found, [], 0)).decode()
     kinds = re.findall(r"^# TYPE (\S+) (\S+)$", text, re.MULTILINE)
     parts = {

@@ -35,8 +35,11 @@ LEFT_OUT = {
     "assay_wait_seconds",
     "assay_job_open_responses",
     "assay_job_cost_usd",
+    "assay_uploads",
+    "assay_upload_bytes",
+    "assay_upload_records",
 } | {*("assay_webhook_oldest_seconds", "assay_webhook_overdue_seconds")}
-"""Histograms by their family's name, and what other panels or alarms say already."""
+"""Histograms by their family's name, what other panels or alarms say already, and what tells only of disk space."""
 
 
 def metrics_in(expression: str) -> set[str]:
@@ -53,7 +56,7 @@ def labels_of_all() -> set[str]:
     count_request("GET", 200)
     count_webhook_attempt("delivered")
     found = OperatingFigures(
-        {}, {"x": 1}, 0, 0, [ActiveJob("job_1", 1, 1, 0.0)], WaitingMessages(0, 0.0, 0.0)
+        {}, {"x": 1}, 0, 0, [ActiveJob("job_1", 1, 1, 0.0)], WaitingMessages(0, 0.0, 0.0), {}
     )
     text = render({"worker@host:1": snapshot(REGISTRY)}, figures_of(found, [], 0)).decode()
     return {
