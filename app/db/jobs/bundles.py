@@ -223,13 +223,14 @@ class RowWriter:
         )
 
     def _with_ids(self, row: Json) -> Json:
-        ids = {}
+        ids: dict[str, int | None] = {}
         for column, name in _NUMBERED.items():
-            if name in row and row[name] is not None:
+            if name in row:
                 number = row[name]
-                if not isinstance(number, int) or number < 0:
+                if number is not None and (not isinstance(number, int) or number < 0):
                     raise LookupError(name)
-                ids[column] = self.cells[number] if column == "cell_id" else self.shards[number]
+                numbered = self.cells if column == "cell_id" else self.shards
+                ids[column] = None if number is None else numbered[number]
         return row | ids
 
     async def _write_numbered(self, table: str, rows: Sequence[Json]) -> None:

@@ -40,7 +40,6 @@ from app.services.jobs.listing import note_scores
 from app.services.results.bundle_file import BundleReader, told, wrong
 from app.services.results.bundle_sets import write_sets
 from app.services.results.compute import Computed, JobRows, read_rows, render_results
-from app.services.results.manifest import RELEASE
 
 log = structlog.get_logger(__name__)
 
@@ -136,6 +135,7 @@ class _Bundle:
         document = await asyncio.to_thread(self._reader.document, RESULTS)
         computed = await self._compute(connection, row, document)
         document = document.replace(_own(self._source.job), _own(job_id))
+        document = await asyncio.to_thread(_in_own_words, document, computed.document)
         await jobs.store_result(connection, tenant, job_id, computed.completeness, document)
         await listing.note_parts(connection, tenant, job_id)
         await note_scores(connection, tenant, job_id, computed.scores)
@@ -226,8 +226,7 @@ class _Bundle:
         rows = replace(rows, batches=told_results.manifest.get("batches", []))
         computed = await asyncio.to_thread(_render, job, self._context, rows)
         own = computed.document.replace(_own(job.id), _own(self._source.job))
-        exact = self._source.release == RELEASE
-        difference = await asyncio.to_thread(first_difference, document, own, exact=exact)
+        difference = await asyncio.to_thread(first_difference, document, own)
         if difference is not None:
             place, why = difference
             raise wrong(RESULTS + place, f"not what the rows give: {why}")
@@ -266,22 +265,32 @@ def _render(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
 
 _HERE = (("computed_at",), ("manifest", "versions"))
 """What says when and by what results were computed."""
+_DEVIATIONS = ("manifest", "deviations")
+"""What each release says in its own words."""
 _SUMS = ("/usage/", "/cost/", "/reuse/")
 
 
-def first_difference(document: str, own: str, *, exact: bool) -> tuple[str, str] | None:
-    """Where two results differ first, and how; ``None`` where they are the same.
+def _in_own_words(document: str, own: str) -> str:
+    """The bundle's results, with the deviations as this release words them: nobody has checked what a bundle says."""
+    found = from_json(document)
+    words = from_json(own)["manifest"]["deviations"]
+    if found["manifest"].get("deviations") == words:
+        return document
+    found["manifest"]["deviations"] = words
+    return to_json(found).decode()
+
+
+def first_difference(document: str, own: str) -> tuple[str, str] | None:
+    """Where two results differ first, and how; ``None`` where all of the first are in the second, which later code may add fields to.
 
     Args:
         document: Those of the bundle.
         own: Those that were computed here.
-        exact: Whether the same release computed both; a later one may add fields.
     """
     one, other = from_json(document), from_json(own)
-    for path in _HERE:
+    for path in (*_HERE, _DEVIATIONS):
         _forget(one, path)
-        _forget(other, path)
-    return _differ(one, other, "", exact=exact)
+    return _differ(one, other, "")
 
 
 def _forget(results: dict[str, Any], path: tuple[str, ...]) -> None:
@@ -290,19 +299,16 @@ def _forget(results: dict[str, Any], path: tuple[str, ...]) -> None:
     results.pop(path[-1], None)
 
 
-def _differ(one: Any, other: Any, path: str, *, exact: bool) -> tuple[str, str] | None:
+def _differ(one: Any, other: Any, path: str) -> tuple[str, str] | None:
     if isinstance(one, dict) and isinstance(other, dict):
-        names = dict.fromkeys((*one, *other)) if exact else one
-        parts: list[tuple[Any, Any, str]] = [
-            (one.get(name, _MISSING), other.get(name, _MISSING), f"{path}/{name}") for name in names
-        ]
+        parts = [(one[name], other.get(name, _MISSING), f"{path}/{name}") for name in one]
     elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
         parts = [(a, b, f"{path}/{n}") for n, (a, b) in enumerate(zip(one, other, strict=True))]
     elif one == other or (path.startswith(_SUMS) and _close(one, other)):
         return None
     else:
         return path, f"{_short(other)}, not {_short(one)}"
-    return next(filter(None, (_differ(*part, exact=exact) for part in parts)), None)
+    return next(filter(None, (_differ(*part) for part in parts)), None)
 
 
 _MISSING = object()
