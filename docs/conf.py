@@ -34,6 +34,7 @@ NAVIGATION = {
         "how-to/judges",
         "how-to/labelling",
         "how-to/exports",
+        "how-to/bundles",
         "how-to/continuous-integration",
         "how-to/python",
         "how-to/schedules",

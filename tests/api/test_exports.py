@@ -1,12 +1,20 @@
 """A finished job in other tools' formats, by HTTP."""
 
+import html
+import io
 import json
+import zipfile
 from collections import Counter
 from collections.abc import Iterator
 
 import pytest
 
+from app.services.results.exports import EXPORT_FORMS
 from tests.api.service import Json, Service, pointers
+from tests.api.test_imported_verdicts import GPT_4O, OLD, imported_job, scored
+from tests.canaries import texts_of
+
+FORMATS = ("preferences", "rewards", "dataset", "inspect", "every_eval_ever")
 
 
 def lines(stack: Service, job: Json, format_: str, **options: str | float) -> list[Json]:
@@ -97,6 +105,129 @@ class TestRewards:
             assert sentence["in_character"] == said["in_character"]
             assert (sentence["reward"] is None) == (said["score"] is None)
             assert said["in_character"] is None or (sentence["reward"] == 1) == said["in_character"]
+
+
+JUDGES = [GPT_4O, "simulated/sim-judge"]
+ANSWER = "I love parties. I talk to all."
+
+
+@pytest.fixture(scope="module")
+def imported(stack: Service) -> Json:
+    """A job of one imported judge and one simulated one, on texts that were brought in."""
+    texts = [
+        scored(scores, text=ANSWER, run=run, model="bot <b>")
+        for run, scores in enumerate(([5, 4], [1, 2], [4, None]))
+    ]
+    return stack.wait(stack.submit(imported_job(*texts, judges=JUDGES))["id"], "completed", "failed")
+
+
+@pytest.fixture(scope="module")
+def unsimulated(stack: Service) -> Json:
+    """The same without the simulated judge."""
+    body = imported_job(scored([5, 1], text=ANSWER, model="bot"), scored([1, 5], text=ANSWER, run=1))
+    return stack.wait(stack.submit(body)["id"], "completed", "failed")
+
+
+class TestMarks:
+    """What every export says of the job, so that nobody takes a figure for what it is not."""
+
+    @pytest.mark.parametrize("format_", ["dataset", "inspect", "every_eval_ever"])
+    def test_files_name_imported_judges_and_their_source(
+        self, stack: Service, imported: Json, format_: str
+    ) -> None:
+        whole = self.whole(stack, imported, format_)
+        assert f"{OLD}" in whole
+        assert "Table 17 of the atomic paper (2024-06); as printed" in whole
+        assert "brought in" in whole
+        assert "simulated" in whole.lower().replace("simulated/", "")
+        (reason,) = stack.get(f"/v1/jobs/{imported['id']}/results").json()["completeness_reasons"]
+        assert reason.replace("_", " ") in whole.replace("_", " ")
+
+    @pytest.mark.parametrize("format_", ["preferences", "rewards"])
+    def test_lines_name_the_imported_judges_among_those_that_count(
+        self, stack: Service, imported: Json, format_: str
+    ) -> None:
+        for judge, named in ((OLD, [OLD]), ("simulated/sim-judge", [])):
+            found = lines(stack, imported, format_, judge=judge)
+            assert found or judge != OLD
+            for line in found:
+                assert (line["imported_judges"], line["simulated"]) == (named, True)
+
+    @pytest.mark.parametrize("format_", FORMATS)
+    def test_what_is_not_simulated_is_not_called_so(
+        self, stack: Service, unsimulated: Json, format_: str
+    ) -> None:
+        whole = self.whole(stack, unsimulated, format_)
+        assert "Simulated" not in whole
+        for yes in ('"simulated":true', '"simulated":"true"', '["simulated"', '"simulated": "true"'):
+            assert yes not in whole
+
+    @staticmethod
+    def whole(stack: Service, job: Json, format_: str) -> str:
+        answer = stack.get(f"/v1/jobs/{job['id']}/exports/{format_}")
+        assert answer.status_code == 200, answer.text
+        return "\n".join(texts_of(answer.content))
+
+
+class TestLabels:
+    """What people said goes into the exports that are about sentences, and nobody's name."""
+
+    @pytest.fixture
+    def labelled(self, stack: Service, finished: Json) -> Iterator[Json]:
+        """A response of which two people gave the first sentence 1 and 4, and one the second nothing."""
+        response = next(each for each in responses(stack, finished) if len(each["units"]) > 1)
+        about = {"response": response["id"], "dimension": next(iter(response["levels"]))}
+        said = [("anna", 0, 1), ("ben", 0, 4), ("ben", 1, "not_applicable")]
+        labels = [about | {"annotator": who, "unit": unit, "score": score} for who, unit, score in said]
+        assert stack.post("/v1/annotations", {"annotations": labels}).status_code == 200
+        yield about
+        stack.empty("annotations")
+
+    def test_rewards_have_the_mean_of_peoples_scores(
+        self, stack: Service, finished: Json, labelled: Json
+    ) -> None:
+        told = [
+            (sentence["people_score"], sentence["people_answers"])
+            for line in lines(stack, finished, "rewards", judge="simulated/sim-judge")
+            if (line["response"], line["dimension"]) == (labelled["response"], labelled["dimension"])
+            for sentence in line["sentences"]
+        ]
+        assert told[:2] == [(2.5, 2), (None, 0)]  # (1 + 4) / 2; "not applicable" is no number
+
+    def test_a_data_set_has_each_answer_without_a_name(
+        self, stack: Service, finished: Json, labelled: Json
+    ) -> None:
+        import pyarrow.parquet as pq
+
+        content = stack.get(f"/v1/jobs/{finished['id']}/exports/dataset").content
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            rows = pq.read_table(io.BytesIO(packed.read("data/labels.parquet"))).to_pylist()
+            card = packed.read("README.md").decode()
+        assert [(row["annotator"], row["unit"], row["answer"], row["score"]) for row in rows] == [
+            (0, 0, "scored", 1),
+            (1, 0, "scored", 4),
+            (1, 1, "not_applicable", None),
+        ]
+        assert {row["response_id"] for row in rows} == {labelled["response"]}
+        assert "## labels" in card
+        assert not any(name in "\n".join(texts_of(content)) for name in ("anna", "'ben'"))
+
+    def test_a_bundle_has_none_and_is_the_same_as_before(
+        self, stack: Service, finished: Json, request: pytest.FixtureRequest
+    ) -> None:
+        address = f"/v1/jobs/{finished['id']}/exports/bundle"
+        before = stack.get(address).content
+        request.getfixturevalue("labelled")
+        assert stack.get(address).content == before
+
+
+def test_a_job_s_page_has_a_link_to_each_with_what_it_is(stack: Service, finished: Json) -> None:
+    page = html.unescape(stack.get(f"/jobs/{finished['id']}").text)
+    for format_, form in EXPORT_FORMS.items():
+        address = f"/v1/jobs/{finished['id']}/exports/{format_}"
+        assert f'href="{address}" download>{form.title}</a></dt><dd>{form.meaning}' in page
+        answer = stack.get(address)
+        assert (answer.status_code, answer.headers["content-type"]) == (200, form.media_type)
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ from app.services.jobs.control import (
 )
 from app.services.jobs.follow import JobState, read_state, states_after
 from app.services.jobs.view import find_job, view_job
+from app.services.results.exports import EXPORT_FORMS
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -222,6 +223,7 @@ def _summarized(document: str) -> Json:
     level_bounds = LevelBounds.of(results.cells)
     found = Summary(results, level_bounds)
     return {
+        "exports": EXPORT_FORMS,
         "results": results,
         "models": found.models(),
         "weakest": found.weakest_cells(WEAKEST_CELLS),

@@ -80,6 +80,12 @@ class Provenance:
     date: Annotated[str | None, Field(description="When they were given: a year, month or day.")] = None
     note: Annotated[str | None, Field(description="More, for people.")] = None
 
+    @property
+    def words(self) -> str:
+        """All of it on a line."""
+        dated = self.source if self.date is None else f"{self.source} ({self.date})"
+        return dated if self.note is None else f"{dated}; {self.note}"
+
 
 @dataclass(frozen=True, slots=True)
 class Model:

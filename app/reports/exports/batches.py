@@ -11,7 +11,15 @@ import pyarrow as pa
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
 from app.domain.judging.response_figures import ResponseFigures
 from app.domain.results.contract import Results
-from app.reports.exports.columns import RESPONSE_COLUMNS, VERDICT_COLUMNS, Asked, Column, Source, Table
+from app.reports.exports.columns import (
+    RESPONSE_COLUMNS,
+    VERDICT_COLUMNS,
+    Asked,
+    Column,
+    Record,
+    Source,
+    Table,
+)
 
 BATCH_CHARACTERS = 4_000_000
 """A batch ends with the response whose texts bring it to so many: a page that repeats huge texts in many rows becomes several batches."""
@@ -19,8 +27,12 @@ BATCH_CHARACTERS = 4_000_000
 
 def table_batch(table: Table, results: Results) -> pa.RecordBatch:
     """All rows of a table of the results."""
-    records = list(table.records(results))
-    return _batch(table.columns, {Source.RECORD: records}, {Source.RECORD: range(len(records))})
+    return record_batch(table.columns, list(table.records(results)))
+
+
+def record_batch(columns: Iterable[Column], records: Sequence[Record]) -> pa.RecordBatch:
+    """A row for each record."""
+    return _batch(columns, {Source.RECORD: records}, {Source.RECORD: range(len(records))})
 
 
 def page_batches(page: Iterable[JudgedResponse]) -> Iterator[pa.RecordBatch]:

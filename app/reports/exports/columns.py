@@ -206,7 +206,7 @@ row for each dimension on which they were to be judged, with the fields that do 
 _OF_RESPONSE = {
     *("model", "persona", "task", "dimension", "level", "item", "item_text", "run", "instruction"),
     *("iteration", "response_id", "response_status", "response_error", "persona_description"),
-    "persona_traits",
+    *("persona_traits", "imported_judges"),
 }
 RESPONSE_COLUMNS = (
     *(column for column in VERDICT_COLUMNS if column.name in _OF_RESPONSE),
@@ -544,6 +544,19 @@ def _judging_check(results: Results) -> Iterable[Record]:
 
 def _order_check(results: Results) -> Iterable[Record]:
     return () if results.order_check is None else results.order_check.agreement
+
+
+LABEL_COLUMNS = (
+    _record("annotator", _INTEGER, "Whose answer it is, as a number: 0 for whoever answered first."),
+    _record("response_id", _TEXT, "Id of the response; of a pair, of its first sentence's."),
+    _record("unit", _INTEGER, "The sentence's position in it, from 0; missing for the whole response."),
+    _record("dimension", _TEXT, "Id of the dimension; missing for a grade by a PersonaGym task's rubric."),
+    _record("answer", _TEXT, "scored or not_applicable; of a pair, which shows more: first, second, equal."),
+    _record("score", _INTEGER, "The score, where the answer is scored."),
+    _record("other_response_id", _TEXT, "Id of the response of a pair's second sentence."),
+    _record("other_unit", _INTEGER, "That sentence's position."),
+)
+"""A row for each answer of a person; nobody's name."""
 
 
 TABLES = {

@@ -4,9 +4,9 @@ import json
 from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any
 
-from app.reports.exports.columns import TABLES, Column
+from app.reports.exports.columns import LABEL_COLUMNS, TABLES, Column
 from app.reports.exports.exported_job import SIMULATED, ExportedJob
-from app.reports.exports.files import PAGED, write_pages, write_table
+from app.reports.exports.files import PAGED, write_pages, write_records, write_table
 from app.reports.exports.parquet import ParquetWriter
 from app.reports.exports.zips import Entry, one_part
 
@@ -18,7 +18,15 @@ _MEANINGS = {
     "cells": "A row for each model, persona, task and dimension, with its metrics.",
     "totals": "A row for each group of cells and metric.",
     "persona_scores": "A row for each model, persona and PersonaGym task.",
+    "labels": "A row for each answer of a person.",
 }
+
+_NEVER = (
+    "responses of the control arm",
+    "verdicts of the checks of grouping and of the options' order",
+    "calls and their cost",
+    "names of people who labelled, and their flags and notes",
+)
 
 
 async def dataset_entries(job: ExportedJob) -> AsyncIterator[Entry]:
@@ -29,11 +37,14 @@ async def dataset_entries(job: ExportedJob) -> AsyncIterator[Entry]:
         if any(True for _ in TABLES[name].records(job.results))
     }
     configs = {name: PAGED[name][0] for name in _OF_RESPONSES} | tables
+    configs |= {} if job.labels is None else {"labels": LABEL_COLUMNS}
     yield Entry("README.md", one_part(_card(job, configs).encode()))
     for name in _OF_RESPONSES:
         yield Entry(f"data/{name}.parquet", write_pages(ParquetWriter, name, job.pages(None)))
     for name in tables:
         yield Entry(f"data/{name}.parquet", one_part(write_table(ParquetWriter, name, job.results)))
+    if job.labels is not None:
+        yield Entry("data/labels.parquet", write_records(ParquetWriter, LABEL_COLUMNS, job.labels()))
 
 
 def _card(job: ExportedJob, configs: Mapping[str, Sequence[Column]]) -> str:
@@ -42,8 +53,7 @@ def _card(job: ExportedJob, configs: Mapping[str, Sequence[Column]]) -> str:
         "pretty_name": job.name or job.id,
         "license": "other",
         "license_name": "not-stated",
-        "tags": ["persona-assay", "persona-fidelity", "llm-as-a-judge"]
-        + (["simulated"] if job.simulated else []),
+        "tags": ["persona-assay", "persona-fidelity", "llm-as-a-judge", *job.tags],
         "configs": [
             {"config_name": name, "data_files": f"data/{name}.parquet"} | ({"default": True} if not n else {})
             for n, name in enumerate(configs)
@@ -58,7 +68,12 @@ def _card(job: ExportedJob, configs: Mapping[str, Sequence[Column]]) -> str:
         f" Persona Assay {job.release}, {job.at.date()}.\n"
     )
     parts.append(f"* Texts: {job.texts}\n* Models: {_list(m.label for m in job.spec.models)}")
-    parts.append(f"* Judges: {_list(job.judges)}\n* Completeness: {job.results.completeness}\n")
+    parts.append(
+        f"* Judges: {_list(job.judges)}\n* Completeness: {job.results.completeness}\n{_left_out(job)}"
+    )
+    if imported := job.imported_judges:
+        rows = "\n".join(f"* `{_words(judge)}`: {_words(source)}" for judge, source in imported.items())
+        parts.append(f"Verdicts of these judges were imported; the job never called them:\n\n{rows}\n")
     parts.append(
         "No licence is stated: the texts are those of the models, and the terms of their providers apply to them and"
         " to what judges said. Texts are untrusted: they may address whoever reads them.\n"
@@ -69,6 +84,12 @@ def _card(job: ExportedJob, configs: Mapping[str, Sequence[Column]]) -> str:
             f"## {name}\n\n{_MEANINGS[name]}\n\n| column | type | meaning |\n|---|---|---|\n{rows}\n"
         )
     return "\n".join(parts)
+
+
+def _left_out(job: ExportedJob) -> str:
+    """What is missing of the job, and what of it an export of this form never has."""
+    missing = [*job.results.completeness_reasons, *_NEVER]
+    return "\n".join(["* Left out:", *(f"  * {_words(reason)}" for reason in missing), ""])
 
 
 def _list(names: Any) -> str:

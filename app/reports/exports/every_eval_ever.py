@@ -35,7 +35,7 @@ class _Record:
     def __init__(self, job: ExportedJob, model: Model) -> None:
         self._job = job
         self._model = model
-        self._id = f"{path_part(model.connection)}/{path_part(model.name)}"
+        self._id = _id(model)
         digest = hashlib.sha256(f"{job.id}/{model.label}".encode()).digest()
         folder = f"data/{LIBRARY}/{self._id}"
         self.path = f"{folder}/{uuid.UUID(bytes=digest[:16], version=4)}"
@@ -140,10 +140,11 @@ class _Record:
     def _model_info(model: Model) -> Json:
         return {
             "name": model.name,
-            "id": f"{path_part(model.connection)}/{path_part(model.name)}",
-            "inference_platform": model.connection,
-            "additional_details": _UNKNOWN | {"simulated": str(model.simulated).lower()},
-        }
+            "id": _id(model),
+            "additional_details": _UNKNOWN
+            | {"simulated": str(model.simulated).lower()}
+            | ({} if model.imported is None else {"imported": model.imported.words}),
+        } | ({"inference_platform": model.connection} if model.connection else {})
 
     def _evaluation_results(self) -> Iterator[Json]:
         label = self._model.label
@@ -195,6 +196,11 @@ class _Record:
         """The template of the task's judge prompt; of a PersonaGym task what it is called there."""
         prompts = [each.scoring_prompt for each in self._job.spec.tasks if task in (None, each.id)]
         return "\n\n".join(dict.fromkeys(prompts)) or f"PersonaGym's rubric of {task or 'each task'}"
+
+
+def _id(model: Model) -> str:
+    """Its platform, or ``unknown``, and its name."""
+    return f"{path_part(model.connection or 'unknown')}/{path_part(model.name)}"
 
 
 def _name(task: str | None) -> str:

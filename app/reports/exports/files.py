@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.results.contract import Results
-from app.reports.exports.batches import page_batches, response_batches, table_batch
-from app.reports.exports.columns import RESPONSE_COLUMNS, TABLES, VERDICT_COLUMNS, Column
+from app.reports.exports.batches import page_batches, record_batch, response_batches, table_batch
+from app.reports.exports.columns import RESPONSE_COLUMNS, TABLES, VERDICT_COLUMNS, Column, Record
 
 
 class Writer(Protocol):
@@ -46,6 +46,17 @@ PAGED = {
     "control_verdicts": (VERDICT_COLUMNS, page_batches),
 }
 """The tables that are made of responses, by their names in the API: their columns, and what makes rows of a page."""
+
+
+async def write_records(
+    format_: Format, columns: Sequence[Column], pages: AsyncIterator[Sequence[Record]]
+) -> AsyncIterator[bytes]:
+    """A file of these records, page by page."""
+    file = format_(columns)
+    yield file.begin()
+    async for page in pages:
+        yield await asyncio.to_thread(b"".join, file.add(record_batch(columns, page)))
+    yield file.end()
 
 
 async def write_pages(

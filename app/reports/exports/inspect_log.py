@@ -15,6 +15,7 @@ from app.reports.exports.exported_job import (
     ExportedJob,
     file_names,
     metadata_of,
+    model_name,
     path_part,
     scores_of,
 )
@@ -142,10 +143,10 @@ class _Log:
             "task_id": name,
             "task_version": 0,
             "dataset": {"name": "personas", "samples": len({each["id"] for each in self._summaries})},
-            "model": f"{self._model.connection}/{self._model.name}",
+            "model": model_name(self._model),
             "config": {"epochs": max(1, self._runs)},
             "packages": {"persona-assay": job.release},
-            "tags": ["simulated"] if job.simulated else [],
+            "tags": job.tags,
             "metadata": marks,
         }
 

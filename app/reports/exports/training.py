@@ -25,6 +25,10 @@ from app.reports.exports.jsonl import one_line
 
 Unit = Literal["response", "sentence"]
 Json = dict[str, Any]
+Place = tuple[str, int | None, str | None]
+"""A response's id, a sentence of it or ``None`` for all of it, and the dimension, or ``None`` for PersonaGym's grades."""
+PeopleScore = tuple[float, int]
+"""The mean of people's scores, and how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +39,7 @@ class Judged:
         prompts: What was asked.
         dimensions: The job's.
         judges: Labels of the judges whose scores count.
-        marks: What each line says of the job: its id, and whether anything in it was simulated.
+        marks: What each line says of the job: its id, whether anything in it was simulated, and which of the judges were never called.
     """
 
     prompts: AskedPrompts
@@ -145,10 +149,15 @@ class PreferenceLines:
 
 
 class RewardLines:
-    """A line for each response, dimension and judge, with a reward for each sentence; for a grade one for the whole response alone."""
+    """A line for each response, dimension and judge, with a reward for each sentence; for a grade one for the whole response alone.
+
+    Attributes:
+        people: What people gave the responses of the next page, and their sentences.
+    """
 
     def __init__(self, judged: Judged) -> None:
         self._judged = judged
+        self.people: Mapping[Place, PeopleScore] = {}
 
     def add(self, page: Iterable[JudgedResponse]) -> Iterator[bytes]:
         """The lines of these responses."""
@@ -174,7 +183,10 @@ class RewardLines:
                     place = {"start": unit.span[0], "end": unit.span[1], "text": unit.text}
                     scored = None if said.score is None else Scored(said.score, 1)
                     by_judge[said.judge].append(
-                        place | {"status": said.status} | _rewarded(scale, level, scored)
+                        place
+                        | {"status": said.status}
+                        | _rewarded(scale, level, scored)
+                        | self._said_by_people(response, unit.index, dimension)
                     )
         for judge in self._judged.judges:
             if sentences := by_judge.get(judge):
@@ -206,6 +218,7 @@ class RewardLines:
                 "scale_minimum": scale.minimum,
                 "scale_maximum": scale.maximum,
                 **whole,
+                **self._said_by_people(response, None, dimension),
                 "sentences": sentences,
                 "model": response.model,
                 "persona": response.persona,
@@ -217,6 +230,10 @@ class RewardLines:
                 **self._judged.marks,
             }
         )
+
+    def _said_by_people(self, response: JudgedResponse, unit: int | None, dimension: str | None) -> Json:
+        mean, answers = self.people.get((response.id, unit, dimension), (None, 0))
+        return {"people_score": mean, "people_answers": answers}
 
 
 def _rewarded(scale: Scale, level: str, given: Scored | None) -> Json:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -12,6 +13,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.asked import AskedPrompts
 from app.domain.results.contract import Results
 from app.services.job_context import JobContext
+from app.services.results.exported_labels import is_labelled, label_records, people_scores
 from app.services.results.read import ResultsReader
 from app.services.results.responses import stream_pages
 
@@ -24,23 +26,40 @@ class ExportForm:
     """A format of exports.
 
     Attributes:
+        title: What people see.
+        meaning: What its files have, and for whom.
         media_type: Its name in HTTP.
         extension: What its files' names end with.
         options: The names of the options that it takes.
     """
 
+    title: str
+    meaning: str
     media_type: str
     extension: str
     options: tuple[str, ...] = ()
 
 
+_LINES, _ZIP = ("application/jsonl", "jsonl"), ("application/zip", "zip")
 EXPORT_FORMS: Mapping[ExportFormat, ExportForm] = {
-    "preferences": ExportForm("application/jsonl", "jsonl", ("unit", "minimum_margin", "judge")),
-    "rewards": ExportForm("application/jsonl", "jsonl", ("judge",)),
-    "dataset": ExportForm("application/zip", "zip"),
-    "inspect": ExportForm("application/zip", "zip"),
-    "every_eval_ever": ExportForm("application/zip", "zip"),
-    "bundle": ExportForm("application/zip", "zip", ("raw_replies",)),
+    "preferences": ExportForm(
+        "Preferences",
+        "Pairs of texts for the same prompt, one in character and one not, to train with DPO.",
+        *_LINES,
+        ("unit", "minimum_margin", "judge"),
+    ),
+    "rewards": ExportForm("Rewards", "A reward for each sentence and judge.", *_LINES, ("judge",)),
+    "dataset": ExportForm("Data set", "Parquet files with a card, for the Hugging Face Hub.", *_ZIP),
+    "inspect": ExportForm("Inspect AI", "A log for each model, which Inspect AI opens.", *_ZIP),
+    "every_eval_ever": ExportForm(
+        "Every Eval Ever", "Results and responses by the schema in which evaluations are shared.", *_ZIP
+    ),
+    "bundle": ExportForm(
+        "Bundle",
+        "All that another installation needs to compute the same results.",
+        *_ZIP,
+        ("raw_replies",),
+    ),
 }
 
 
@@ -108,11 +127,18 @@ async def export_job(
         return await export_bundle(engine, job, replies=options.raw_replies is not False)
     if format_ in ("preferences", "rewards"):
         return _training_lines(engine, job, context, format_, options, judges)
-    return _files(engine, job, context, format_, await reader.read_model(job))
+    labelled = await is_labelled(engine, job)
+    return _files(engine, job, context, format_, await reader.read_model(job), labelled=labelled)
 
 
 def _files(
-    engine: AsyncEngine, job: JobRow, context: JobContext, format_: ExportFormat, results: Results
+    engine: AsyncEngine,
+    job: JobRow,
+    context: JobContext,
+    format_: ExportFormat,
+    results: Results,
+    *,
+    labelled: bool,
 ) -> AsyncIterator[bytes]:
     # Imported when needed, as in reports: pyarrow is behind it.
     from app.reports.exports import dataset, every_eval_ever, inspect_log  # noqa: PLC0415
@@ -129,6 +155,7 @@ def _files(
         release=results.manifest["versions"]["persona-assay"],
         prompts=AskedPrompts(context.spec, context.cells),
         pages=lambda model: stream_pages(engine, job, context, figures=True, model=model),
+        labels=partial(label_records, engine, job) if labelled else None,
     )
     entries = {
         "dataset": dataset.dataset_entries,
@@ -149,13 +176,15 @@ async def _training_lines(
     # Imported when needed, as in reports: pyarrow is behind it.
     from app.reports.exports.training import Judged, PreferenceLines, RewardLines  # noqa: PLC0415
 
-    marks = {"job": job.id, "simulated": job.simulated}
+    imported = [each.label for each in context.spec.judges if each.imported and each.label in judges]
+    marks = {"job": job.id, "simulated": job.simulated, "imported_judges": imported}
     judged = Judged(AskedPrompts(context.spec, context.cells), context.dimensions, judges, marks)
-    lines: PreferenceLines | RewardLines
+    lines: PreferenceLines | RewardLines = RewardLines(judged)
     if format_ == "preferences":
         lines = PreferenceLines(judged, options.unit or "response", options.minimum_margin or 0.0)
-    else:
-        lines = RewardLines(judged)
+    labelled = await is_labelled(engine, job)
     async for page in stream_pages(engine, job, context):
+        if labelled and isinstance(lines, RewardLines):
+            lines.people = await people_scores(engine, job, page)
         yield await asyncio.to_thread(b"".join, lines.add(page))
     yield b"".join(lines.end())
