@@ -1,7 +1,9 @@
 """Keys that must turn up nowhere, and what a provider does with them that repeats all it is sent."""
 
 import base64
+import io
 import json
+import zipfile
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import quote
@@ -36,6 +38,21 @@ def _of(random: str) -> set[str]:
     if random not in _known:
         _known[random] = traces(random)
     return _known[random]
+
+
+def texts_of(content: bytes) -> Iterator[str]:
+    """All that a file says, and the files in it."""
+    import pyarrow.parquet as pq
+
+    if content.startswith(b"PK"):
+        with zipfile.ZipFile(io.BytesIO(content)) as packed:
+            for inner in packed.namelist():
+                yield inner
+                yield from texts_of(packed.read(inner))
+    elif content.startswith(b"PAR1"):
+        yield str(pq.read_table(io.BytesIO(content)).to_pylist())
+    else:
+        yield content.decode()
 
 
 def spellings(key: str) -> Iterator[str]:

@@ -6,13 +6,15 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import cycle
 from pathlib import Path
 from threading import Lock, Thread
+from typing import get_args
 
 import psycopg
 import pytest
 import redis
 
+from app.services.results.exports import ExportFormat
 from embedded.valkey import EmbeddedValkey
-from tests.canaries import RANDOM, anthropic_reply, found_in, openai_reply, spellings
+from tests.canaries import RANDOM, anthropic_reply, found_in, openai_reply, spellings, texts_of
 from tests.conftest import scratch_directory
 from tests.databases import Databases, libpq_url
 from tests.e2e.stack import Json, Stack, running_stack
@@ -91,6 +93,10 @@ def _answers(stack: Stack, job_id: str) -> Iterator[str]:
         yield stack.api.get(f"/v1/jobs/{job_id}{path}").text
     for form in FORMATS:
         yield stack.api.get(f"/v1/jobs/{job_id}/report", params={"format": form}).content.decode("latin-1")
+    for form in get_args(ExportFormat):
+        exported = stack.api.get(f"/v1/jobs/{job_id}/exports/{form}")
+        assert exported.status_code == 200, exported.text
+        yield from texts_of(exported.content)
     for path in ("/v1/connections", "/v1/models", "/metrics", f"/jobs/{job_id}"):
         yield stack.api.get(path).text
 
