@@ -115,7 +115,7 @@ ANSWER = "I love parties. I talk to all."
 def imported(stack: Service) -> Json:
     """A job of one imported judge and one simulated one, on texts that were brought in."""
     texts = [
-        scored(scores, text=ANSWER, run=run, model="bot <b>")
+        scored(scores, text=f"I rest {run} days. {ANSWER[:15]}", run=run, model="bot <b>")
         for run, scores in enumerate(([5, 4], [1, 2], [4, None]))
     ]
     return stack.wait(stack.submit(imported_job(*texts, judges=JUDGES))["id"], "completed", "failed")
