@@ -17,7 +17,6 @@ from tests.databases import Databases
 TENANT = "kestrel-laboratory"
 PERSON = "wren.harrier@kestrel.example"
 SECRETS = (TENANT, PERSON, "kestrel.example", "wren", "127.0.0.1", "postgresql:", '"tenant"', '"lease_owner"')
-ENVIRONMENT = {"ASSAY_ALLOWED_NETWORKS": "127.0.0.0/8", "ASSAY_ENCRYPTION_KEYS": "ab" * 32}
 FORMATS = ("preferences", "rewards", "dataset", "inspect", "every_eval_ever", "bundle")
 
 
@@ -45,7 +44,13 @@ def watched(
         databases.new("canaries", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), **ENVIRONMENT) as service,
+        guarded(
+            directory,
+            url,
+            valkey.url(),
+            ASSAY_ALLOWED_NETWORKS="127.0.0.0/8",
+            ASSAY_ENCRYPTION_KEYS="ab" * 32,
+        ) as service,
     ):
         key = KeyMaker(url).make(Scope.ADMIN, Scope.SUBMIT, Scope.READ, tenant=TENANT)
         headers = bearer(key)
