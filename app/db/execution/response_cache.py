@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.execution.shards import Claim
+from app.db.places import place_arrays
 from app.domain.jobs.status import TERMINAL
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ChatReply, FinishReason, Usage
@@ -352,7 +353,6 @@ async def origins(
             " JOIN reused_replies u ON u.cell_id = c.id AND u.run = wanted.run AND u.item = wanted.item"
             "  AND u.tenant = :tenant"
         ),
-        {"tenant": tenant, "job": job_id, "cells": [cell for cell, _, _ in responses]}
-        | {"runs": [run for _, run, _ in responses], "items": [item for _, _, item in responses]},
+        {"tenant": tenant, "job": job_id, **place_arrays(responses)},
     )
     return {tuple(row)[:6]: ReplyOrigin(row.origin) for row in rows}

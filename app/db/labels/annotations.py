@@ -12,6 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.labels.tables import SUBJECT, AnnotationRow
 from app.db.locks import lock
+from app.db.places import place_arrays
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Answer, Place
 
 _KEPT = dict.fromkeys((*SUBJECT[1:], "answer", "score"), "int")
@@ -144,13 +145,7 @@ async def known_responses(
             " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = w.cell"
             " JOIN responses r ON r.cell_id = c.id AND r.run = w.run AND r.item = w.item AND r.tenant = :tenant"
         ),
-        {
-            "job": job_id,
-            "tenant": tenant,
-            "cells": [cell for cell, _, _ in responses],
-            "runs": [run for _, run, _ in responses],
-            "items": [item for _, _, item in responses],
-        },
+        {"job": job_id, "tenant": tenant, **place_arrays(responses)},
     )
     return {(cell, run, item): KnownResponse(status, units) for cell, run, item, status, units in rows}
 
@@ -183,13 +178,7 @@ async def people_scores(
             "  (SELECT * FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])))"
             " GROUP BY cell, run, item, unit, dimension ORDER BY cell, run, item, unit NULLS FIRST, dimension"
         ),
-        {
-            "job": job_id,
-            "tenant": tenant,
-            "cells": [cell for cell, _, _ in responses],
-            "runs": [run for _, run, _ in responses],
-            "items": [item for _, _, item in responses],
-        },
+        {"job": job_id, "tenant": tenant, **place_arrays(responses)},
     )
     found: dict[tuple[int, int, int], list[PeopleScore]] = {}
     for cell, run, item, *score in rows:

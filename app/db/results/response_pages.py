@@ -1,6 +1,6 @@
 """Pages of responses, and what judges said of them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
 from typing import Any, NamedTuple
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.places import place_arrays
 from app.domain.judging.judged_response import ResponseStatus
 from app.domain.providers.model import FinishReason
 
@@ -261,7 +262,7 @@ async def responses_at(
             f"SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM (SELECT r.*, c.ordinal, nth{_AT_PLACES}) found"
             " WINDOW so_far AS (ORDER BY nth ROWS UNBOUNDED PRECEDING)) measured ORDER BY nth"
         ),
-        {"job": job_id, "tenant": tenant, "most_bytes": most_bytes, **_places(places)},
+        {"job": job_id, "tenant": tenant, "most_bytes": most_bytes, **place_arrays(places)},
     )
     return list(map(ResponseRecord._make, rows))
 
@@ -276,7 +277,7 @@ async def wanted_among(
             f"{given} SELECT ordinal, run, item FROM (SELECT r.*, c.ordinal, lowest, highest"
             f" {_AT_PLACES.replace(' WHERE', f'{_WITH_LEVELS} WHERE')} OFFSET 0) r WHERE {condition}"
         ),
-        {"job": job_id, "tenant": tenant, **_places(places), **values},
+        {"job": job_id, "tenant": tenant, **place_arrays(places), **values},
     )
     return {(row.ordinal, row.run, row.item) for row in rows}
 
@@ -322,7 +323,7 @@ _OF_WANTED = (
     " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])) AS wanted (cell, run, item)"
     " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell,"
 )
-"""The responses that are wanted, for what follows to be looked up for each of them."""
+"""The responses that are wanted, for what follows to be looked up for each of them; see :func:`place_arrays`."""
 
 
 _AT_PLACES = (
@@ -330,17 +331,6 @@ _AT_PLACES = (
     " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"
     " JOIN responses r ON r.cell_id = c.id AND r.run = wanted.run AND r.item = wanted.item WHERE r.tenant = :tenant"
 )
-
-
-def _array(numbers: Iterable[int]) -> str:
-    """An array as Postgres spells it, of integers that are cast there: the driver takes ten times as long for a long list."""
-    return f"{{{','.join(map(str, numbers))}}}"
-
-
-def _places(places: Sequence[Position]) -> dict[str, str]:
-    """The values of :data:`_OF_WANTED`."""
-    cells, runs, items = map(_array, zip(*places, strict=True)) if places else ("{}",) * 3
-    return {"cells": cells, "runs": runs, "items": items}
 
 
 _FIRST, _ALONE, _NOTHING, _ENDED = repeat(0), repeat(1), repeat(None), repeat(FinishReason.STOP.value)
@@ -384,7 +374,7 @@ async def judgements_of(
     values = {
         "job": job_id,
         "tenant": tenant,
-        **_places(responses),
+        **place_arrays(responses),
     }
     verdicts = await connection.execute(
         text(
