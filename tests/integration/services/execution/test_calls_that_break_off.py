@@ -1,9 +1,7 @@
 """Calls of which nobody will know whether they were answered: none keeps its reservation, fails its item or gets lost."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
-import pytest
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -13,13 +11,6 @@ from tests.integration.jobs import execute, new_job, scalar
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 
 UNSETTLED = "SELECT count(*) FROM reservations WHERE call_id NOT IN (SELECT id FROM calls)"
-
-
-@pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Provider())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
 
 
 class TestCallsThatBreakOff:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -10,13 +9,15 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.ports import FailureKind, ModelCallError
-from app.services.execution import first_calls, leases
+from app.services.execution import first_calls
 from app.services.execution.first_calls import FIRST_CALLS
 from app.services.jobs.control import resume_job, retry_job
 from app.services.jobs.view import view_job
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.job_requests import a_model
+
+pytestmark = pytest.mark.usefixtures("looks_often")
 
 WORDS = "HTTP 400: temperature is deprecated for this model"
 REFUSED = ModelCallError(WORDS, kind=FailureKind.ITEM, code="invalid_request_error", status=400)
@@ -48,11 +49,8 @@ class Refusing(Provider):
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Worker]:
-    monkeypatch.setattr(leases, "JOB_CHECK_SECONDS", 0.02)
-    made = Worker(engine, Refusing())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Refusing:
+    return Refusing()
 
 
 def provider_of(worker: Worker) -> Refusing:

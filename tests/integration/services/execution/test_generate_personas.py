@@ -2,7 +2,7 @@
 
 import json
 import threading
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,16 +62,13 @@ class Inventor(Provider):
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Inventor())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Inventor:
+    return Inventor()
 
 
 @pytest.fixture
-def inventor(worker: Worker) -> Inventor:
-    assert isinstance(worker.provider, Inventor)
-    return worker.provider
+def inventor(provider: Inventor) -> Inventor:
+    return provider
 
 
 async def submitted(engine: AsyncEngine, wanted: JobIn | GenerateIn, name: str = "crowd") -> JobRow:

@@ -13,11 +13,12 @@ from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.ports import FailureKind, ModelCallError
-from app.services.execution import leases
 from app.services.jobs.control import retry_job
 from tests.integration.jobs import TENANT, claimed, execute, expire, new_job, scalar
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.job_requests import a_response, grouped
+
+pytestmark = pytest.mark.usefixtures("looks_often")
 
 TEXT = "I stay at home. I read alone. I like it. I sleep. I wake."
 """Five sentences: at three a call, groups of two and three."""
@@ -51,14 +52,6 @@ class GroupJudge(Provider):
 @pytest.fixture
 def provider() -> GroupJudge:
     return GroupJudge()
-
-
-@pytest.fixture
-async def worker(engine: AsyncEngine, provider: GroupJudge, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(leases, "JOB_CHECK_SECONDS", 0.02)
-    made = Worker(engine, provider)
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
 
 
 async def one_essay(engine: AsyncEngine, *, check: float = 1e-9, minimum: int = 1, **changes: Any) -> JobRow:

@@ -12,11 +12,12 @@ from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.jobs.request import JudgingIn, OrderCheckIn
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
-from app.services.execution import leases
 from app.services.jobs.control import retry_job
 from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.job_requests import a_model, a_response
+
+pytestmark = pytest.mark.usefixtures("looks_often")
 
 TEXT = "I stay at home. I read alone. I like it."
 SENTENCES, JUDGES = 3, 2
@@ -40,14 +41,6 @@ class Reader(Provider):
 @pytest.fixture
 def provider() -> Reader:
     return Reader()
-
-
-@pytest.fixture
-async def worker(engine: AsyncEngine, provider: Reader, monkeypatch: pytest.MonkeyPatch) -> Any:
-    monkeypatch.setattr(leases, "JOB_CHECK_SECONDS", 0.02)
-    made = Worker(engine, provider)
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
 
 
 async def checked_essay(engine: AsyncEngine, text: str = TEXT) -> JobRow:

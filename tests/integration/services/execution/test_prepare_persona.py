@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -76,16 +76,13 @@ class Reasoner(Provider):
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Reasoner())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Reasoner:
+    return Reasoner()
 
 
 @pytest.fixture
-def reasoner(worker: Worker) -> Reasoner:
-    assert isinstance(worker.provider, Reasoner)
-    return worker.provider
+def reasoner(provider: Reasoner) -> Reasoner:
+    return provider
 
 
 async def new_gym_job(engine: AsyncEngine, **changes: Any) -> JobRow:

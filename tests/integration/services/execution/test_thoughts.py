@@ -19,7 +19,6 @@ from app.domain.judging.judged_response import ResponseList
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.domain.providers.reuse import Reuse, ReuseScope
 from app.llm.gateway import Gateway
-from app.services.execution import leases
 from app.services.jobs.control import retry_job
 from app.services.results.compute import compute_results
 from app.services.results.responses import ResponseFilter, read_page
@@ -29,6 +28,8 @@ from tests.integration.llm.stub_provider import Answer, Seen, StubProvider
 from tests.integration.services.execution.test_prepare_persona import new_gym_job, usual
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.job_requests import a_model, a_response, grouped
+
+pytestmark = pytest.mark.usefixtures("looks_often")
 
 ANSWER = "I stay at home. I read alone. Parties are fun."
 THOUGHTS = "I am introverted. So I would say 2, or even 1. Parties are loud. Let me write."
@@ -87,16 +88,6 @@ async def provider() -> AsyncIterator[OverHttp]:
         made.gateway = Gateway(simulated_connections(stub.url))
         yield made
         await made.gateway.close()
-
-
-@pytest.fixture
-async def worker(
-    engine: AsyncEngine, provider: OverHttp, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Worker]:
-    monkeypatch.setattr(leases, "JOB_CHECK_SECONDS", 0.02)
-    made = Worker(engine, provider)
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
 
 
 async def ended(worker: Worker, job: JobRow) -> tuple[JobRow, dict[str, Any]]:

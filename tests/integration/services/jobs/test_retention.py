@@ -1,7 +1,6 @@
 """Removing jobs that ended long ago."""
 
 import asyncio
-from collections.abc import AsyncIterator
 
 import pytest
 from sqlalchemy import text
@@ -19,10 +18,8 @@ TABLES = ("jobs", "cells", "shards", "responses", "verdicts", "calls", "shard_us
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Moody())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Moody:
+    return Moody()
 
 
 async def ended(worker: Worker, days_ago: float) -> JobRow:

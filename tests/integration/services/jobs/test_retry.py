@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -46,16 +45,13 @@ class Moody(Provider):
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Moody())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Moody:
+    return Moody()
 
 
 @pytest.fixture
-def model(worker: Worker) -> Moody:
-    assert isinstance(worker.provider, Moody)
-    return worker.provider
+def model(provider: Moody) -> Moody:
+    return provider
 
 
 BAD_TEXT = "generation/0/1/0"

@@ -1,6 +1,6 @@
 """How a job ends whose calls were made and came to nothing. The model is scripted, the database real."""
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain, repeat
 
 import pytest
@@ -10,12 +10,13 @@ from app.db.jobs.jobs import JobRow
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.ports import FailureKind, ModelCallError
-from app.services.execution import leases
 from app.services.jobs.control import retry_job
 from tests.integration.jobs import TENANT, new_job
 from tests.integration.services.execution.test_prepare_persona import new_gym_job, usual
 from tests.integration.services.scheduling.test_run_shard import TEXT, Provider, Worker
 from tests.job_requests import a_model
+
+pytestmark = pytest.mark.usefixtures("looks_often")
 
 Said = ChatReply | ModelCallError
 
@@ -63,16 +64,6 @@ class Scripted(Provider):
 @pytest.fixture
 def provider() -> Scripted:
     return Scripted()
-
-
-@pytest.fixture
-async def worker(
-    engine: AsyncEngine, provider: Scripted, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Worker]:
-    monkeypatch.setattr(leases, "JOB_CHECK_SECONDS", 0.02)
-    made = Worker(engine, provider)
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
 
 
 async def ended(worker: Worker, job: JobRow) -> JobRow:

@@ -1,6 +1,6 @@
 """A job whose results can't be computed does not hang."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 
 import pytest
 import structlog
@@ -12,14 +12,7 @@ from app.services.jobs.control import cancel_job
 from app.services.results import finalize as module
 from app.services.results.finalize import MAX_FINALIZATIONS
 from tests.integration.jobs import TENANT, new_job, scalar
-from tests.integration.services.scheduling.test_run_shard import Provider, Worker
-
-
-@pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Provider())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+from tests.integration.services.scheduling.test_run_shard import Worker
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,6 @@
 """What judges were asked, made again from the stored job: it is what was sent, to the letter."""
 
 import re
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -48,10 +47,8 @@ class Recorder(Provider):
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Recorder())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Recorder:
+    return Recorder()
 
 
 async def all_calls(engine: AsyncEngine, job: JobRow) -> list[JudgeCall]:

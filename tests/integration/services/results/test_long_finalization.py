@@ -38,10 +38,8 @@ from tests.integration.services.scheduling.test_run_shard import Worker
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Moody())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Moody:
+    return Moody()
 
 
 class Slow:

@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
 import pytest
@@ -19,7 +18,7 @@ from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Mod
 from app.instruments.rules import RULES
 from app.llm.batches.gateway import BatchGateway
 from app.ports import FailureKind, Fingerprint, ModelCallError, Price
-from app.services.execution import leases, stop_signal
+from app.services.execution import stop_signal
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.cache_lookup import ReplyDesk
 from app.services.execution.first_calls import FirstCalls
@@ -50,6 +49,8 @@ from tests.integration.jobs import (
 )
 from tests.integration.no_limits import NoLimits
 from tests.job_requests import a_response
+
+pytestmark = pytest.mark.usefixtures("looks_often")
 
 TEXT = "I stay at home. I read alone."
 
@@ -151,14 +152,6 @@ class Worker:
             found = await jobs.get_job(connection, TENANT, job.id)
         assert found is not None
         return found
-
-
-@pytest.fixture
-async def worker(engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Worker]:
-    monkeypatch.setattr(leases, "JOB_CHECK_SECONDS", 0.02)
-    made = Worker(engine, Provider())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
 
 
 class TestRunShard:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
 from dataclasses import replace
 
 import pytest
@@ -26,7 +25,7 @@ from app.services.scheduling.starvation_guard import (
     start_waiting_shards,
 )
 from tests.integration.jobs import execute, new_job, scalar, shard_ids
-from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.integration.services.scheduling.test_run_shard import Worker
 
 JOBS = 4
 """Of how many jobs a full worker takes up the first shard in these tests."""
@@ -35,13 +34,6 @@ JOBS = 4
 @pytest.fixture(autouse=True)
 def _few_jobs_beside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starvation_guard, "JOBS_BESIDE", JOBS)
-
-
-@pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Provider())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
 
 
 async def wait_long(engine: AsyncEngine) -> None:

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -31,16 +31,13 @@ from tests.integration.services.scheduling.test_run_shard import Worker
 
 
 @pytest.fixture
-async def worker(engine: AsyncEngine) -> AsyncIterator[Worker]:
-    made = Worker(engine, Inventor())
-    async with made.deps.writer.running(), made.deps.leases.running():
-        yield made
+def provider() -> Inventor:
+    return Inventor()
 
 
 @pytest.fixture
-def inventor(worker: Worker) -> Inventor:
-    assert isinstance(worker.provider, Inventor)
-    return worker.provider
+def inventor(provider: Inventor) -> Inventor:
+    return provider
 
 
 async def cancelled(worker: Worker, job: JobRow) -> tuple[JobRow, dict[str, Any]]:
