@@ -1,6 +1,8 @@
-"""Jobs of every kind go to another installation as bundles."""
+"""Jobs of every kind go to another installation as bundles; and bundles of former code, which lie beside this, for good."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from tests.api.test_personagym import ASKED, gym_body
 from tests.api.test_rubric_sets import DIARY, WIT
 from tests.api.test_tus import jsonl, uploaded
 
+FORMER = Path(__file__).parent / "bundles"
 MODEL, JUDGE, NOISY = "simulated/sim-faithful", "simulated/sim-judge", "simulated/sim-judge-noisy"
 ZOE: Json = {"id": "zoe", "description": "Zoë, 图书管理员 – “still”\u2028😀", "traits": {"E": "low"}}
 BODY: Json = {
@@ -113,3 +116,16 @@ def test_a_job_of_each_kind_comes_to_the_same_elsewhere(stack: Service, api: Ser
         assert theirs[name].splitlines() == content.splitlines(), name
     pages = [list(each.walk(f"/v1/jobs/{job['id']}/responses", limit=200)) for each in (stack, api)]
     assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize("name", ["atomic", "personagym", "imported-verdicts"])
+def test_a_bundle_of_former_code_is_read_with_its_results(api: Service, name: str) -> None:
+    bundle = (FORMER / f"{name}.zip").read_bytes()
+    files = files_of(bundle)
+    answer = imported(api, bundle)
+    assert answer.status_code == 201, answer.text
+    results = json.loads(files["results.json"])
+    found = json.loads(results_of(api, results["job"]))
+    for document in (results, found):
+        del document["manifest"]["deviations"]
+    assert found == results
