@@ -124,11 +124,18 @@ test-formats: build/formats/ready  ## files that other tools write are imported 
 	$(BIN)/pytest --numprocesses 0 tests/formats $(ARGS)
 
 FORMATS := tests/formats
-# Environments of their own, 770 and 270 MB. Without Node.js promptfoo's files are not made. `npm ci` wants each platform's form of
+FORMATS_LOCKS := $(FORMATS)/requirements
+# One of these, if there is one, runs the validator of Every Eval Ever.
+PYTHONS_3_12 := python3.14 python3.13 python3.12 $(wildcard $(HOME)/.pyenv/versions/3.1[2-4].*/bin/python)
+# Environments of their own, 890, 350 and 270 MB. Without Node.js promptfoo's files are not made. `npm ci` wants each platform's form of
 # what is optional, of which promptfoo needs nothing and some are nowhere; `npm install` takes the lock's versions and checksums as well.
-build/formats/ready: $(FORMATS)/requirements/tools.lock $(FORMATS)/package-lock.json | setup
+build/formats/ready: $(FORMATS_LOCKS)/tools.lock $(FORMATS_LOCKS)/trl.lock $(FORMATS_LOCKS)/every_eval_ever.lock $(FORMATS)/package-lock.json | setup
 	$(BIN)/python -m venv --clear $(@D)/tools
 	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/tools/bin/python --require-hashes -r $<
+	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/tools/bin/python --no-deps --require-hashes -r $(FORMATS_LOCKS)/trl.lock
+	for python in $(BIN)/python $(PYTHONS_3_12); do $$python -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2> /dev/null || continue; \
+		$$python -m venv --clear $(@D)/every_eval_ever && . .ci/uv-settings && $(BIN)/uv pip install --quiet \
+		--python $(@D)/every_eval_ever/bin/python --require-hashes -r $(FORMATS_LOCKS)/every_eval_ever.lock || exit; break; done
 	mkdir -p $(@D)/node && cp $(FORMATS)/package.json $(FORMATS)/package-lock.json $(@D)/node
 	if command -v npm > /dev/null; then cd $(@D)/node && npm install --ignore-scripts --omit=optional --no-audit --no-fund; fi
 	@touch $@
@@ -178,7 +185,9 @@ lock-providers: setup  ## the locks of the servers that test-providers runs
 	for server in litellm llama-cpp; do $(LOCK) $(SERVERS)/$$server.in --output-file $(SERVERS)/$$server.lock || exit; done
 
 lock-formats: setup  ## the locks of the tools whose files test-formats imports
-	$(LOCK) $(FORMATS)/requirements/tools.in --output-file $(FORMATS)/requirements/tools.lock
+	$(LOCK) $(FORMATS_LOCKS)/tools.in --output-file $(FORMATS_LOCKS)/tools.lock
+	$(LOCK) --no-deps $(FORMATS_LOCKS)/trl.in --output-file $(FORMATS_LOCKS)/trl.lock
+	$(LOCK) --python-version 3.12 $(FORMATS_LOCKS)/every_eval_ever.in --output-file $(FORMATS_LOCKS)/every_eval_ever.lock
 	cd $(FORMATS) && npm install --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund
 
 lock-chart: setup  ## the locks of what test-chart checks with

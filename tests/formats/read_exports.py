@@ -28,6 +28,34 @@ def read_lines(file: Path) -> dict[str, object]:
     }
 
 
+def read_preferences(file: Path) -> dict[str, object]:
+    """As TRL prepares them for its DPO and reward trainers, by the template of a made-up model."""
+    from datasets import load_dataset
+    from tokenizers import Tokenizer, models  # type: ignore[import-not-found]
+    from transformers import PreTrainedTokenizerFast  # type: ignore[import-not-found]
+    from trl.data_utils import (  # type: ignore[import-not-found]
+        apply_chat_template,
+        is_conversational,
+        maybe_extract_prompt,
+        unpair_preference_dataset,
+    )
+
+    words = Tokenizer(models.WordLevel({"?": 0}, unk_token="?"))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=words, unk_token="?")
+    tokenizer.chat_template = (
+        "{% for m in messages %}<{{m.role}}>{{m.content}}</{{m.role}}>{% endfor %}"
+        "{% if add_generation_prompt %}<assistant>{% endif %}"
+    )
+    rows = load_dataset("json", data_files=str(file), split="train", cache_dir=str(file.parent / "cache"))
+    pairs = rows.select_columns(["prompt", "chosen", "rejected"])
+    return {
+        "conversational": all(map(is_conversational, pairs)),
+        "explicit_prompts": all(maybe_extract_prompt(pair) == pair for pair in pairs),
+        "templated": [apply_chat_template(pair, tokenizer) for pair in pairs],
+        "unpaired": Counter(unpair_preference_dataset(pairs)["label"]),
+    }
+
+
 def read_inspect(folder: Path) -> dict[str, object]:
     from inspect_ai.log import (  # type: ignore[import-not-found]
         read_eval_log,
@@ -92,6 +120,7 @@ def read_every_eval_ever(folder: Path) -> dict[str, object]:
 READERS = {
     "dataset": read_dataset,
     "lines": read_lines,
+    "preferences": read_preferences,
     "inspect": read_inspect,
     "every_eval_ever": read_every_eval_ever,
 }

@@ -12,7 +12,9 @@ from tests.api.test_personagym import gym_body
 from tests.e2e.stack import Json, Stack
 
 ROOT = Path(__file__).parents[2]
-PYTHON = ROOT / "build" / "formats" / "tools" / "bin" / "python"
+BUILT = ROOT / "build" / "formats"
+PYTHON = BUILT / "tools" / "bin" / "python"
+EVERY_EVAL_EVER = BUILT / "every_eval_ever" / "bin" / "every_eval_ever"
 BODY: Json = {
     "name": "Formats `of` others | <b>",
     "personas": ["E-low", "N-high"],
@@ -111,6 +113,23 @@ class TestTraining:
                 2 if name == "prompt" else 1
             )
 
+    def test_trl_prepares_them_for_its_trainers(
+        self, common_stack: Stack, atomic: Json, tmp_path: Path
+    ) -> None:
+        file = exported(common_stack, atomic, "preferences", tmp_path, judge="simulated/sim-judge")
+        pairs = [json.loads(line) for line in file.read_text().splitlines()]
+        found = read("preferences", file)
+        assert found["conversational"]
+        assert found["explicit_prompts"]
+        assert found["unpaired"] == {"true": len(pairs), "false": len(pairs)}
+        for pair, templated in zip(pairs, found["templated"], strict=True):
+            told, asked = (message["content"] for message in pair["prompt"])
+            assert templated == {
+                "prompt": f"<system>{told}</system><user>{asked}</user><assistant>",
+                "chosen": f"{pair['chosen'][0]['content']}</assistant>",
+                "rejected": f"{pair['rejected'][0]['content']}</assistant>",
+            }
+
     def test_rewards_load(self, common_stack: Stack, atomic: Json, gym: Json, tmp_path: Path) -> None:
         for job in (atomic, gym):
             assert read("lines", exported(common_stack, job, "rewards", tmp_path))["rows"] > 0
@@ -164,3 +183,22 @@ class TestEveryEvalEver:
             assert record["same_path"]
             assert record["evaluations"] == [name]
             assert set(record["named"]) <= set(record["results"])
+
+    @pytest.mark.skipif(not EVERY_EVAL_EVER.exists(), reason="needs Python 3.12 or later")
+    @pytest.mark.parametrize("which", ["atomic", "gym"])
+    def test_its_own_validator_has_nothing_to_say(
+        self, common_stack: Stack, request: pytest.FixtureRequest, tmp_path: Path, which: str
+    ) -> None:
+        job: Json = request.getfixturevalue(which)
+        folder = exported(common_stack, job, "every_eval_ever", tmp_path)
+        files = [str(path) for path in sorted(folder.rglob("*.json*"))]
+        done = subprocess.run(
+            [EVERY_EVAL_EVER, "validate", "--format", "json", *files],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        told = json.loads(done.stdout)
+        assert len(files) == 2 * len(job["models"])
+        assert {(each["file"], each["valid"]) for each in told} == {(file, True) for file in files}
