@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-peers test-formats test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -72,6 +72,9 @@ bench: setup  ## what the service can do on this machine
 
 bench-personagym: setup  ## the same with PersonaGym at the size of its paper
 	$(BIN)/python -m benchmarks.personagym_job
+
+bench-upload: setup  ## an upload of 1 GB as JSON Lines and as Parquet, each cut off at 20 places; ARGS="--megabytes 100" for less
+	$(BIN)/python -m benchmarks.upload $(ARGS)
 
 fuzz: setup  ## a million judges' replies and instrument files at random; ARGS="--seed 7" for others
 	$(BIN)/python -m tests.fuzz $(ARGS)
