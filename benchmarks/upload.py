@@ -84,12 +84,9 @@ def main() -> None:
 def texts() -> Iterator[str]:
     """Texts without end, no two of them alike."""
     chance, number = random.Random(1), 0
+    sentences = [" ".join(chance.choices(WORDS, k=15)).capitalize() + "." for _ in range(3000)]
     while True:
-        sentences = [f"Text {number} begins here."]
-        for _ in range(SENTENCES - 1):
-            words = " ".join(chance.choices(WORDS, k=15))
-            sentences.append(f"{words.capitalize()}.")
-        yield " ".join(sentences)
+        yield " ".join([f"Text {number} begins here.", *chance.sample(sentences, SENTENCES - 1)])
         number += 1
 
 
@@ -116,7 +113,7 @@ def _measured(
     before = memory(meter)
     with peak_memory(meter) as peaks:
         started = time.perf_counter()
-        path = _send(api, file, cuts)
+        path = _send(api, meter, file, cuts)
         sent = time.perf_counter()
         while (upload := api.get(path).json())["status"] == "reading":
             time.sleep(1)
@@ -155,7 +152,7 @@ class _CutError(Exception):
     """The connection breaks off."""
 
 
-def _send(api: httpx2.Client, file: Path, cuts: int) -> str:
+def _send(api: httpx2.Client, meter: ProcessMeter, file: Path, cuts: int) -> str:
     """Sends a file over as many connections as it takes; where the upload is."""
     size = file.stat().st_size
     chance = random.Random(2)
@@ -169,6 +166,10 @@ def _send(api: httpx2.Client, file: Path, cuts: int) -> str:
             try:
                 answer = api.patch(path, content=_until(file, at, end, size), headers=headers)
             except _CutError:
+                print(
+                    f"{file.name}: cut at {end:,} of {size:,}, the API has {memory(meter):.0f} MiB",
+                    flush=True,
+                )
                 time.sleep(0.5)
                 break
             if answer.status_code != httpx2.codes.CONFLICT:  # what came before the last cut is being stored

@@ -385,7 +385,7 @@ WRONG: list[tuple[bytes, int, str, str]] = [
     (b"PAR1" + bytes(100) + b"PAR1", 0, "", "not a Parquet file"),
     (b"x" * (5 * 1024 * 1024) + b"\n" + jsonl([ONE]), 1, "", "4,194,304 bytes"),
     (jsonl([ONE | {"text": "y" * 4_300_000}]), 1, "", "4,194,304 bytes"),
-    (jsonl([ONE | {"units": ["I stay at home on evening 0."]}]), 1, "/units", "in a job's body"),
+    (jsonl([ONE | {"units": ["I stay at home on evening 9."]}]), 1, "/units/0", "is not in the text"),
     (b"persona,task,text\nE-low,essay,hello\n", 1, "", "is not JSON"),
     (b" \n\t\r\n\n", 0, "", "has no records"),
     (jsonl([ONE | {"text": "No! " * 39_999}]), 1, "/text", "sentences"),

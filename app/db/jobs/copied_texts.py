@@ -1,11 +1,13 @@
 """Texts of a job that another job judges again: what is planned of them is read, and their words are copied by the database itself."""
 
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.jobs.new_verdicts import NewGrade, NewVerdicts
 
 ROWS_AT_ONCE = 5_000
 """Rows that one message reads or copies: they are numbers alone, but where texts are split anew."""
@@ -54,6 +56,9 @@ class CopiedText:
         key: Cell id, run and item of the other.
         spans: Where its sentences are; ``None`` where the other has them.
         upload: The upload that has its words, its record's ordinal being the first number of ``key``; ``None`` where a job has.
+        whole: Whether all of it counts as one sentence, whatever the upload has.
+        verdicts: What imported judges said of it, and ``grades`` of an answer to PersonaGym's question.
+        doubtful: The sentences that address the judge.
     """
 
     cell: int
@@ -66,6 +71,10 @@ class CopiedText:
     key: tuple[int, int, int]
     spans: tuple[str, str] | None = None
     upload: str | None = None
+    whole: bool = False
+    verdicts: Sequence[NewVerdicts] = ()
+    doubtful: Collection[int] = ()
+    grades: Sequence[NewGrade] = ()
 
 
 async def read_rows(
@@ -120,7 +129,9 @@ async def copy(
         TextsGoneError: If not all of it is there any more.
     """
     upload = copied[0].upload if copied else None  # a job's texts are of one source
-    statement, of_upload = (_COPY, {}) if upload is None else (_COPY_RECORDS, {"upload": upload})
+    statement, of_upload = _COPY, {}
+    if upload is not None:
+        statement, of_upload = _COPY_WHOLE if copied[0].whole else _COPY_RECORDS, {"upload": upload}
     for rows in _some_at_a_time(ids, copied):
         columns = map(list, zip(*rows, strict=True))
         given = {"tenant": tenant} | of_upload | dict(zip(_COLUMNS, columns, strict=True))
@@ -147,17 +158,21 @@ _INSERT = (
     "INSERT INTO responses (tenant, cell_id, run, item, instruction, status, verdicts_due, text, thoughts, error,"
     " unit_starts, unit_ends)"
     " SELECT :tenant, given.cell_id, given.run, given.item, given.instruction, given.status, given.verdicts_due,"
-    "  r.text, r.thoughts, r.error, coalesce(CAST(given.starts AS int[]), r.unit_starts),"
-    "  coalesce(CAST(given.ends AS int[]), r.unit_ends)"
+    "  r.text, r.thoughts, r.error, coalesce(CAST(given.starts AS int[]), {starts}),"
+    "  coalesce(CAST(given.ends AS int[]), {ends})"
     f" FROM unnest({_given(_COLUMNS)}) AS given ({', '.join(_COLUMNS)})"
     " JOIN {source} WHERE r.tenant = :tenant"
 )
+_ALL = {"starts": "r.unit_starts", "ends": "r.unit_ends"}
+_ONE = {"starts": "r.unit_starts[1 : 1]", "ends": "r.unit_ends[cardinality(r.unit_ends):]"}
+_RECORDS = "upload_records r ON r.upload_id = :upload AND r.ordinal = of_cell"
 _COPY = text(
-    _INSERT.format(source="responses r ON r.cell_id = of_cell AND r.run = of_run AND r.item = of_item")
+    _INSERT.format(
+        source="responses r ON r.cell_id = of_cell AND r.run = of_run AND r.item = of_item", **_ALL
+    )
 )
-_COPY_RECORDS = text(
-    _INSERT.format(source="upload_records r ON r.upload_id = :upload AND r.ordinal = of_cell")
-)
+_COPY_RECORDS = text(_INSERT.format(source=_RECORDS, **_ALL))
+_COPY_WHOLE = text(_INSERT.format(source=_RECORDS, **_ONE))
 """No finish reason and no tokens: these texts were not asked for by the job that has the copies."""
 
 

@@ -2,18 +2,19 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.jobs import copied_texts
 from app.db.jobs.copied_texts import CopiedText
+from app.db.jobs.new_verdicts import NewGrade, NewVerdicts
 from app.db.tables import Cell, Job, Preparation, Shard
 from app.domain.jobs.personagym_resolve import GivenStep
 from app.domain.jobs.status import JobStatus
 from app.domain.judging.imported import NOT_GIVEN
-from app.domain.judging.verdict import Verdict, VerdictStatus
+from app.domain.judging.verdict import VerdictStatus
 
 ROWS_AT_ONCE, CHARACTERS_AT_ONCE = 500, 250_000
 """Rows that one statement inserts, and about how long their texts are together; nobody else is served while it is put together."""
@@ -144,28 +145,6 @@ class NewShard:
 
 
 @dataclass(frozen=True, slots=True)
-class NewVerdicts:
-    """Rows of ``verdicts`` of an imported judge: one for each sentence of a response, on one trait."""
-
-    trait: int
-    judge: int
-    verdicts: Sequence[Verdict]
-
-    @property
-    def missing(self) -> int:
-        """Those that were not given."""
-        return sum(verdict.status is VerdictStatus.FAILED for verdict in self.verdicts)
-
-
-class NewGrade(NamedTuple):
-    """A row of ``grades`` of an imported judge; ``doubtful`` if the text addresses the judge."""
-
-    judge: int
-    score: int | None
-    doubtful: bool
-
-
-@dataclass(frozen=True, slots=True)
 class NewResponse:
     """A row of ``responses`` for an existing text, its cell named by ordinal; with what imported judges said of it.
 
@@ -268,11 +247,14 @@ async def insert_job(
         ),
     )
     await copied_texts.copy(connection, tenant, ids, [r for r in responses if isinstance(r, CopiedText)])
-    await _insert_imported(connection, tenant, ids, [r for r in responses if isinstance(r, NewResponse)])
+    await _insert_imported(connection, tenant, ids, responses)
 
 
 async def _insert_imported(
-    connection: AsyncConnection, tenant: str, ids: Mapping[int, int], responses: Sequence[NewResponse]
+    connection: AsyncConnection,
+    tenant: str,
+    ids: Mapping[int, int],
+    responses: Sequence[NewResponse | CopiedText],
 ) -> None:
     """Writes what imported judges said; a response's verdicts by a judge are sent as one row, with arrays."""
     names = ("cells", "runs", "items", "traits", "judges", "statuses", "scores", "doubtful")

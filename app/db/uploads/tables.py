@@ -74,7 +74,7 @@ class UploadRecord(Base):
     unit_starts: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     unit_ends: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     judged: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
-    """What imported judges said of it; see :class:`app.domain.uploads.judged.JudgedElsewhere`."""
+    """What imported judges said of it; see :mod:`app.domain.uploads.judged`."""
 
 
 class UploadPart(Base):

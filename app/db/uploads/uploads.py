@@ -121,7 +121,7 @@ async def read_records(connection: AsyncConnection, tenant: str, upload_id: str)
     query = (
         select(
             *(record.ordinal, record.line, record.persona, record.task, record.model, record.item),
-            *(record.run, record.instruction, record.question, record.status),
+            *(record.run, record.instruction, record.question, record.status, record.judged),
             func.cardinality(record.unit_starts).label("sentences"),
         )
         .where(record.tenant == tenant, record.upload_id == upload_id)

@@ -7,6 +7,8 @@ from app.domain.instruments.dimension import Scale
 from app.domain.jobs.plan import Cell, GymCell, traits_at
 from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import JobIn, JudgingIn, ResponseIn
+from app.domain.jobs.source_request import UploadTextsIn
+from app.domain.jobs.text_source import StoredText
 from app.domain.jobs.verdicts_request import ImportedJudgeIn, VerdictsIn
 from app.domain.judging.imported import GivenUnits, ImportedScores, Score, readings
 from app.domain.providers.model import Model
@@ -25,7 +27,7 @@ def check_imported(request: JobIn, judges: Sequence[Model], fail: Fail) -> None:
     imported = [n for n, judge in enumerate(judges) if judge.imported is not None]
     if not imported:
         return
-    if not isinstance(request.responses, list):
+    if not isinstance(request.responses, list | UploadTextsIn):
         for n in imported:
             fail(
                 f"/judges/{n}",
@@ -90,7 +92,7 @@ class VerdictsPlacer:
             if response.grades:
                 self._fail(at, "are only of answers to PersonaGym's questions; give verdicts")
             return ()
-        if response.text is None:
+        if not _has_text(response):
             self._fail(f"{pointer}/text", "is required")
         found = [
             (self._judge(name, f"{at}/{escape_pointer(name)}"), grade)
@@ -132,7 +134,7 @@ class VerdictsPlacer:
         return scores, field
 
     def _check_text(self, response: ResponseIn, pointer: str) -> None:
-        if response.text is not None or response.units:
+        if _has_text(response) or response.units:
             return
         if self._called is not None:
             self._fail(f"{pointer}/text", f"is required: the judge {self._called!r} reads it")
@@ -142,7 +144,7 @@ class VerdictsPlacer:
     def _note_units(self, response: ResponseIn, pointer: str) -> None:
         if response.units and self._with_units is None:
             self._with_units = f"{pointer}/units"
-        self._without_text |= response.text is None
+        self._without_text |= not _has_text(response)
 
     def given_units(self) -> GivenUnits | None:
         """What the verdicts are about where the segmenter does not decide it, once all responses are placed."""
@@ -151,6 +153,12 @@ class VerdictsPlacer:
                 self._fail(self._with_units, "has no effect: the job's verdicts are on whole responses")
             return "responses"
         return "sentences" if self._with_units is not None or self._without_text else None
+
+
+def _has_text(response: ResponseIn) -> bool:
+    """Whether the text itself was given; of an upload that is known of where it is stored."""
+    text: object = response.text
+    return text.elsewhere.text if isinstance(text, StoredText) else text is not None
 
 
 def _off_scale(scores: Sequence[Score], scale: Scale) -> Iterator[tuple[int, str]]:

@@ -64,7 +64,8 @@ class UploadedTexts:
         """What a job cannot use it for, by pointer."""
         if len(self.texts) > MOST_TEXTS:
             yield f"{POINTER}/upload", f"{len(self.texts):,} texts; at most {MOST_TEXTS:,}"
-        for kind in ("segmenter", "refusals"):
+        judged = any(response.verdicts or response.grades for _, response in self.texts)
+        for kind in ("segmenter", "refusals", *(("injections",) if judged else ())):
             wanted = getattr(instrument, kind)
             if self.rules[kind] != wanted:
                 message = f"the upload was read by {self.rules[kind]}, not by {wanted}; name that version, or upload again"

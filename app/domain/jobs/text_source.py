@@ -6,6 +6,28 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
+class Elsewhere:
+    """What is known of a text of an upload because imported judges judged it.
+
+    Attributes:
+        text: Whether the text was given, not only what was said of it.
+        doubtful: The sentences that address the judge.
+        doubtful_text: Whether any of it does.
+    """
+
+    text: bool = True
+    doubtful: tuple[int, ...] = ()
+    doubtful_text: bool = False
+
+    def doubtful_in(self, *, whole: bool) -> tuple[int, ...]:
+        """The sentences that address the judge, where all of it may count as one."""
+        return ((0,) if self.doubtful_text else ()) if whole else self.doubtful
+
+
+NOT_JUDGED = Elsewhere()
+
+
+@dataclass(frozen=True, slots=True)
 class StoredText:
     """A text of a source, named as the source's job names it.
 
@@ -22,6 +44,7 @@ class StoredText:
         spans: Where its sentences are, as Postgres writes the two arrays of offsets; ``None`` for the source's own.
         question: What it answers, in words, of a PersonaGym task.
         upload: The upload that has its words, by the first number of ``key``; ``None`` where a job has.
+        elsewhere: What came with it of imported judges.
     """
 
     model: str
@@ -36,6 +59,7 @@ class StoredText:
     spans: tuple[str, str] | None = None
     question: str | None = None
     upload: str | None = None
+    elsewhere: Elsewhere = NOT_JUDGED
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal, get_args
 
+from app.domain.errors import FieldError
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import Verdict, VerdictStatus
 
@@ -56,6 +57,72 @@ def readings(scale: Scale) -> Mapping[Score, Verdict]:
 def judged(scores: Sequence[Score]) -> bool:
     """Whether a judge took a sentence for one that can be judged, so that the text is no refusal."""
     return any(score == "not_applicable" or isinstance(score, int) for score in scores)
+
+
+def refused_elsewhere(given: Sequence[ImportedScores]) -> bool | None:
+    """Whether a response is a refusal by what imported judges said of it; ``None`` where its text decides."""
+    if any(judged(each.scores) for each in given):
+        return False
+    scores = [score for each in given for score in each.scores]
+    return True if scores and all(score == "refused" for score in scores) else None
+
+
+@dataclass(frozen=True, slots=True)
+class GivenText:
+    """A text as far as it was given, and its sentences if the segmenter is not to find them."""
+
+    text: str
+    spans: Sequence[Span] | None
+
+
+def given_text(
+    answer: str | None, units: Sequence[str], verdicts: Sequence[ImportedScores]
+) -> GivenText | FieldError:
+    """What is to be stored of a response's text, or which of its sentences is wrong.
+
+    Args:
+        answer: The text without thoughts; ``None`` where none was given.
+        units: Its sentences, if they were given.
+        verdicts: What imported judges said of it.
+    """
+    if units:
+        if answer is None:
+            return GivenText(*joined(units))
+        places = list(places_of(units, answer))
+        found = [place for place in places if place is not None]
+        if len(found) < len(places):
+            return FieldError(f"/units/{len(places) - 1}", "is not in the text after the sentences before it")
+        return GivenText(answer, found)
+    if answer is None:
+        # Sentences without words: how many there are is all that is known of them.
+        return GivenText("", [(0, 0)] * max((len(each.scores) for each in verdicts), default=0))
+    return GivenText(answer, None)
+
+
+def whole(answer: str) -> list[Span]:
+    """A text as one sentence, or none if there is nothing in it."""
+    start = len(answer) - len(answer.lstrip())
+    return [(start, len(answer.rstrip()))] if answer.strip() else []
+
+
+def count_problems(
+    verdicts: Sequence[ImportedScores], sentences: int, *, text: bool, units: bool
+) -> Iterator[FieldError]:
+    """The imported verdicts that are more or fewer than the sentences.
+
+    Args:
+        verdicts: They.
+        sentences: How many there are.
+        text: Whether the text was given.
+        units: Whether its sentences were given.
+    """
+    known = "its units are" if units else "the text has" if text else "other verdicts are on"
+    hint = "; if they are on other sentences, give these in units" if known == "the text has" else ""
+    for given in verdicts:
+        if len(given.scores) != sentences:
+            yield FieldError(
+                given.field, f"{len(given.scores):,} scores, but {known} {sentences:,} sentences{hint}"
+            )
 
 
 def joined(units: Sequence[str]) -> tuple[str, list[Span]]:

@@ -13,20 +13,21 @@ from app.domain.errors import FieldError
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import runaway
 from app.domain.jobs.request import ResponseIn
+from app.domain.jobs.verdicts_request import MOST_UNITS
+from app.domain.judging.imported import given_text, refused_elsewhere
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ONLY_THOUGHTS
+from app.domain.uploads.judged import as_judged, scores_of, wrong_verdicts
 from app.domain.validation import field_error
 
 LINE_BYTES = 4 * 1024 * 1024
 """Longest line: the longest text takes less, however it is escaped."""
 ERRORS_KEPT = 20
 """Errors of an upload that are told; further ones are counted."""
-MAX_UNITS = 32_767
-"""Sentences of one text: they are numbered by two-byte integers."""
 
 _RECORD = TypeAdapter(ResponseIn)
-_IN_BODIES = ("units", "verdicts", "grades")
-"""Fields that are taken in a job's body alone."""
+_CHECKED = {"text", "units", "verdicts", "grades"}
+"""Fields whose texts are known to be storable."""
 _DIGITS = re.compile(r"-?[0-9]{1,9}")
 _BOM = b"\xef\xbb\xbf"
 
@@ -51,12 +52,13 @@ class Record:
 
     Attributes:
         line: Its line, or row, from 1.
-        given: Its fields but for the text, as far as they were given.
+        given: Its names, as far as they were given.
         text: The text, without the thoughts before it.
         thoughts: These.
         status: Its status as a response.
         error: Why there is nothing to be judged, if so.
         units: Where its sentences begin and end.
+        judged: What is kept of what imported judges said of it.
     """
 
     line: int
@@ -66,6 +68,7 @@ class Record:
     status: str
     error: str | None
     units: tuple[tuple[int, int], ...]
+    judged: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,12 +231,9 @@ class _Reader:
                 told = field_error({**found, "loc": ("body", *found["loc"])}, value, ResponseIn)
                 self.fail(number, told.pointer, told.message)
             return
-        if response.text is None:
-            self.fail(number, "/text", "is required")
-        for name in _IN_BODIES:
-            if name in response.model_fields_set:
-                self.fail(number, f"/{name}", "is taken in a job's body, not in an upload")
-        for name, given in response.model_dump(exclude_unset=True, exclude={"text"}).items():
+        if response.text is None and not response.units and not response.verdicts:
+            self.fail(number, "/text", "is required where there are no verdicts")
+        for name, given in response.model_dump(exclude_unset=True, exclude=_CHECKED).items():
             if "\\u0000" in json.dumps(given):
                 self.fail(number, f"/{name}", "must not contain the character U+0000")
         if self._keep and not self.wrong:
@@ -251,22 +251,34 @@ class _Reader:
 
 
 def as_record(number: int, response: ResponseIn, rules: Rules) -> Record | FieldError:
-    """A response with its sentences; or what is wrong with its text."""
+    """A response with its sentences; or what is wrong with its text, or with what judges said of it."""
     thoughts, answer = split_thoughts(response.text or "")
-    message = runaway(answer, MAX_UNITS)
-    units = () if message is not None else rules.segmenter.segment(answer, MAX_UNITS)
-    if len(units) > MAX_UNITS:
-        message = f"more than {MAX_UNITS:,} sentences"
-    if message is not None:
-        return FieldError("/text", message)
+    scores = scores_of(response)
+    units = [unit.strip() for unit in response.units]
+    told = given_text(None if response.text is None else answer, units, scores)
+    if isinstance(told, FieldError):
+        return told
+    spans = told.spans
+    if spans is None:
+        message = runaway(answer, MOST_UNITS)
+        found = () if message is not None else rules.segmenter.segment(answer, MOST_UNITS)
+        if len(found) > MOST_UNITS:
+            message = f"more than {MOST_UNITS:,} sentences"
+        if message is not None:
+            return FieldError("/text", message)
+        spans = [(unit.start, unit.end) for unit in found]
+    wrong = wrong_verdicts(response, scores, answer, len(spans))
+    if wrong is not None:
+        return wrong
+    refused = refused_elsewhere(scores)
     status, why = "answered", None
-    if rules.refusals.is_refusal(answer):
+    if refused or (refused is None and rules.refusals.is_refusal(answer)):
         status = "refused"
-    elif thoughts is not None and not answer.strip():
+    elif refused is None and thoughts is not None and not answer.strip():
         status, why = "no_answer", ONLY_THOUGHTS
-    given = response.model_dump(exclude_unset=True, exclude={"text"})
-    spans = tuple((unit.start, unit.end) for unit in units)
-    return Record(number, given, answer, thoughts, status, why, spans)
+    given = response.model_dump(exclude_unset=True, exclude=_CHECKED)
+    judged = as_judged(response, rules, told.text, spans)
+    return Record(number, given, told.text, thoughts, status, why, tuple(spans), judged)
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -6,9 +6,8 @@ They come in the request (a :class:`NewResponse` each, split here) or stay in th
 statement beside :mod:`app.db.jobs.copied_texts` that copies them.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import replace
-from functools import partial
 
 from app.db.jobs.copied_texts import CopiedText
 from app.db.jobs.new_jobs import NewResponse, NewShard
@@ -31,22 +30,19 @@ from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stage_estimate import EXPECTED_UNIT_CHARACTERS, StageEstimate
 from app.domain.jobs.text_source import StoredText
 from app.domain.jobs.verdicts_request import MOST_UNITS
+from app.domain.judging.imported import count_problems, refused_elsewhere
 from app.domain.judging.order_check import ORDERS
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ONLY_THOUGHTS
 from app.services.jobs.imported_rows import (
-    count_problems,
     doubtful_sentences,
-    given_text,
+    given_spans,
     imported_grades,
     imported_verdicts,
-    refused_elsewhere,
 )
 from app.services.jobs.planning import Check
 from app.services.jobs.text_sources import JUDGED
 
-Due = Callable[[str, int], int]
-"""The verdicts and grades that a text calls for, by its status and number of sentences."""
 ExistingText = NewResponse | CopiedText
 Position = tuple[int, int, int]
 """(cell ordinal, run, item): what names a response in its job."""
@@ -65,7 +61,7 @@ def existing_texts(rules: Rules, resolution: Resolution, check: Check) -> tuple[
         check()
         cell = resolution.cells[placed.cell]
         if isinstance(placed.text, StoredText):
-            rows.append(_copied(placed, placed.text, partial(_due, spec, cell, placed.item)))
+            rows.append(_copied(spec, cell, placed, placed.text))
         elif placed.text is None and not placed.units and not placed.verdicts:
             rows.append(_missing(placed))
         else:
@@ -81,19 +77,29 @@ def existing_texts(rules: Rules, resolution: Resolution, check: Check) -> tuple[
     return tuple(rows)
 
 
-def _copied(placed: ProvidedResponse, stored: StoredText, due: Due) -> CopiedText:
-    """A text that another job has; what its model said for it, a refusal or nothing, stays what it was."""
+def _copied(spec: JobSpec, cell: Cell, placed: ProvidedResponse, stored: StoredText) -> CopiedText:
+    """A text that another job or an upload has; what its model said for it, a refusal or nothing, stays what it was."""
+    as_one = stored.upload is not None and spec.given_units == "responses"
+    sentences = min(stored.sentences, 1) if as_one else stored.sentences
+    refused = stored.status == "refused"
+    verdicts = imported_verdicts(spec, cell, placed, sentences, refused=refused)
+    said = stored.elsewhere
+    graded = isinstance(cell, GymCell) and stored.status != "no_answer"
     return CopiedText(
         cell=placed.cell,
         run=placed.run,
         item=placed.item,
         instruction=placed.instruction,
         status=stored.status,
-        sentences=stored.sentences,
-        verdicts_due=due(stored.status, stored.sentences),
+        sentences=sentences,
+        verdicts_due=_due(spec, cell, placed.item, stored.status, sentences),
         key=stored.key,
         spans=stored.spans,
         upload=stored.upload,
+        whole=as_one,
+        verdicts=verdicts,
+        doubtful=said.doubtful_in(whole=as_one) if verdicts and stored.status == "answered" else (),
+        grades=imported_grades(spec, placed, doubtful=said.doubtful_text) if graded else (),
     )
 
 
@@ -102,7 +108,7 @@ def _sent(
 ) -> NewResponse | list[FieldError]:
     """What came in the request of a text and of verdicts on it, or what is wrong with it."""
     thoughts, answer = split_thoughts(text or "")
-    given = given_text(spec, placed, answer, pointer)
+    given = given_spans(spec, placed, answer, pointer)
     if isinstance(given, FieldError):
         return [given]
     spans = given.spans
@@ -114,9 +120,10 @@ def _sent(
         if message is not None:
             return [FieldError(f"{pointer}/text", message)]
         spans = [(unit.start, unit.end) for unit in units]
-    if wrong := list(count_problems(placed, len(spans))):
+    known = {"text": placed.text is not None, "units": bool(placed.units)}
+    if wrong := list(count_problems(placed.verdicts, len(spans), **known)):
         return wrong
-    refused = refused_elsewhere(placed)
+    refused = refused_elsewhere(placed.verdicts)
     if refused is None:
         status, why = _provided_status(rules, thoughts, answer)
     else:
@@ -214,9 +221,9 @@ def _shard(resolution: Resolution, plan: ShardPlan, rows: list[ExistingText]) ->
     """A shard over these rows; nothing is left to do in it where no judge is called."""
     cell = resolution.cells[plan.cell]
     unanswered = sum(row.status == "no_answer" for row in rows)
-    imported = [given for row in rows if isinstance(row, NewResponse) for given in row.verdicts]
+    imported = [given for row in rows for given in row.verdicts]
     missing = sum(given.missing for given in imported)
-    grades = [grade for row in rows if isinstance(row, NewResponse) for grade in row.grades]
+    grades = [grade for row in rows for grade in row.grades]
     ungraded = sum(grade.score is None for grade in grades)
     return NewShard(
         plan.cell,

@@ -1,26 +1,17 @@
 """What is written of existing texts that come with their sentences, or with what imported judges said of them."""
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
-from app.db.jobs.new_jobs import NewGrade, NewVerdicts
+from app.db.jobs.new_verdicts import NewGrade, NewVerdicts
 from app.domain.errors import FieldError
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import texts_at
 from app.domain.jobs.plan import Cell, traits_at
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
-from app.domain.judging.imported import ImportedScores, Span, joined, judged, places_of, readings
+from app.domain.judging.imported import GivenText, ImportedScores, Span, given_text, readings, whole
 
 
-@dataclass(frozen=True, slots=True)
-class GivenText:
-    """A text as far as it was given, and its sentences if the segmenter is not to find them."""
-
-    text: str
-    spans: Sequence[Span] | None
-
-
-def given_text(
+def given_spans(
     spec: JobSpec, response: ProvidedResponse, answer: str, pointer: str
 ) -> GivenText | FieldError:
     """What is to be stored of a response's text, or what is wrong with its sentences.
@@ -31,45 +22,12 @@ def given_text(
         answer: Its text without thoughts; empty where none was given.
         pointer: Of the response in the request.
     """
-    if response.units:
-        if response.text is None:
-            return GivenText(*joined(response.units))
-        places = list(places_of(response.units, answer))
-        missing = len(places) - 1
-        found = [place for place in places if place is not None]
-        if len(found) < len(places):
-            return FieldError(
-                f"{pointer}/units/{missing}", "is not in the text after the sentences before it"
-            )
-        return GivenText(answer, found)
-    if response.text is None:
-        # Sentences without words: how many there are is all that is known of them.
-        return GivenText("", [(0, 0)] * max((len(each.scores) for each in response.verdicts), default=0))
-    if spec.given_units == "responses":
-        start = len(answer) - len(answer.lstrip())
-        return GivenText(answer, [(start, len(answer.rstrip()))] if answer.strip() else [])
-    return GivenText(answer, None)
-
-
-def count_problems(response: ProvidedResponse, sentences: int) -> Iterator[FieldError]:
-    """The imported verdicts that are more or fewer than the sentences."""
-    known = "its units are" if response.units else "the text has"
-    if response.text is None and not response.units:
-        known = "other verdicts are on"
-    hint = "; if they are on other sentences, give these in units" if known == "the text has" else ""
-    for given in response.verdicts:
-        if len(given.scores) != sentences:
-            yield FieldError(
-                given.field, f"{len(given.scores):,} scores, but {known} {sentences:,} sentences{hint}"
-            )
-
-
-def refused_elsewhere(response: ProvidedResponse) -> bool | None:
-    """Whether a response is a refusal by what imported judges said of it; ``None`` where its text decides."""
-    if any(judged(given.scores) for given in response.verdicts):
-        return False
-    given = [score for each in response.verdicts for score in each.scores]
-    return True if given and all(score == "refused" for score in given) else None
+    given = given_text(None if response.text is None else answer, response.units, response.verdicts)
+    if isinstance(given, FieldError):
+        return FieldError(f"{pointer}{given.pointer}", given.message)
+    if given.spans is None and spec.given_units == "responses":
+        return GivenText(answer, whole(answer))
+    return given
 
 
 def imported_verdicts(

@@ -46,4 +46,5 @@ def record_columns(record: Record) -> dict[str, Any]:
         "error": record.error,
         "unit_starts": [start for start, _ in record.units],
         "unit_ends": [end for _, end in record.units],
+        "judged": record.judged,
     }

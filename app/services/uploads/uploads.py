@@ -18,6 +18,7 @@ from app.domain.jobs.stored_texts import UploadedTexts
 from app.domain.jobs.text_source import StoredText
 from app.domain.uploads.contract import Upload
 from app.domain.uploads.formats import HEAD_BYTES, Format, format_of
+from app.domain.uploads.judged import as_response, elsewhere
 from app.domain.uploads.records import Place, Read, read_lines
 from app.services.errors import NotFoundError
 from app.services.identifiers import id_form, new_id
@@ -214,8 +215,9 @@ async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> Up
             return "is being read; try again when it is ready"
         if row.status != "ready":
             return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
+        place = "/responses/upload/rows" if row.format == "parquet" else "/responses/upload/lines"
         texts = [
-            (f"/responses/upload/lines/{record.line}", _response(upload_id, record))
+            (f"{place}/{record.line}", _response(upload_id, record))
             async for record in uploads.read_records(connection, tenant, upload_id)
         ]
     return UploadedTexts(row.rules, texts)
@@ -227,9 +229,9 @@ def _response(upload_id: str, record: Any) -> ResponseIn:
         *(record.model, record.persona, record.task, record.item, record.run or 0, record.instruction),
         *(record.status, record.sentences, (record.ordinal, 0, 0)),
         upload=upload_id,
+        elsewhere=elsewhere(record.judged),
     )
-    names = {name: getattr(record, name) for name in NAMES}
-    return ResponseIn.model_construct(**names | {"text": stored})
+    return as_response({name: getattr(record, name) for name in NAMES}, stored, record.judged)
 
 
 def _read(rules: RuleBook, row: UploadRow, piece: bytes, *, last: bool) -> Read:
