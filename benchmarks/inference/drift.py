@@ -60,6 +60,7 @@ QUIET = (
     World("no anchors", anchored=False),
 )
 MOVED = (
+    World("model, 1 sd", model=-1),
     World("model, 2 sd", model=-2),
     World("model, 4 sd", model=-4),
     World("judge, 2 sd", judge=2),
@@ -80,7 +81,7 @@ def main() -> None:
         print(json.dumps(quiet(world, draws, years)), flush=True)
     for world in MOVED:
         print(json.dumps(moved(world, draws, years)), flush=True)
-    for base in (MOVED[1], MOVED[3]):
+    for base in (MOVED[2], MOVED[4]):
         for noise in HARD:
             name = f"{base.name}; {noise}"
             print(json.dumps(moved(replace(base, name=name, noise=noise), draws, years)), flush=True)
