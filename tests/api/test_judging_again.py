@@ -2,16 +2,22 @@
 
 import html
 import json
+import re
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import psycopg
 import pytest
+from click.testing import CliRunner
 
+from app.cli import app
 from tests.api.service import Json, Service, job_body, pointers
 from tests.api.test_finished_jobs import RESPONSES
+from tests.api.test_personagym import gym_body
 from tests.databases import libpq_url
 from tests.observe import eventually
+from tests.rubrics import OFFICIAL
 
 JUDGES = ["simulated/sim-judge", "simulated/sim-judge-noisy"]
 
@@ -247,6 +253,79 @@ def test_the_source_may_be_deleted_and_the_texts_judged_a_third_time(stack: Serv
     ]
     answer = stack.post("/v1/jobs", {"responses": {"job": first["id"]}})
     assert (answer.status_code, pointers(answer)) == (422, ["/responses/job"])
+
+
+class TestRubrics:
+    """Those of the source, unless the job names others."""
+
+    def test_of_a_rubric_set_stay_and_so_do_the_exemplars(self, stack: Service) -> None:
+        released = stack.post("/v1/rubric-sets", {"tasks": OFFICIAL}).json()["id"]
+        tasks = [{"task": "toxicity_control", "questions": 2}]
+        first = stack.wait(stack.submit(gym_body(tasks=tasks, rubrics=released))["id"], "completed")
+        used = [
+            results_of(stack, job)["manifest"]["personagym"]
+            for job in (first, again(stack, first, judges=["simulated/sim-judge-harsh"]))
+        ]
+        assert used[0]["rubrics"] == used[1]["rubrics"]
+        assert (used[0]["exemplars"]["made"], used[1]["exemplars"]["reused"]) == (2, 2)
+        other = stack.post("/v1/rubric-sets", {"tasks": {"Toxicity": OFFICIAL["Toxicity.txt"] + "!"}}).json()
+        job = again(stack, first, judges=["simulated/sim-judge-harsh"], rubrics=other["id"])
+        changed = results_of(stack, job)["manifest"]
+        assert (changed["rubric_set"], changed["personagym"]["exemplars"]["made"]) == (other["id"], 2)
+        assert changed["personagym"]["rubrics"] != used[0]["rubrics"]
+
+    def test_of_atomic_tasks_are_what_judges_are_asked_by(self, stack: Service) -> None:
+        words = {"tasks": {"essay": {"scoring_prompt": "How shy is this? {atomic unit} {options}"}}}
+        own = stack.post("/v1/rubric-sets", words).json()["id"]
+        first = stack.wait(stack.submit(job_body())["id"], "completed")
+        second = again(stack, first, rubrics=own)
+        third = again(stack, second)
+        for job, shy in ((first, False), (second, True), (third, True)):
+            response = next(each for each in responses_of(stack, job) if each["units"])
+            path = f"/v1/jobs/{job['id']}/responses/{response['id']}/judge-calls"
+            calls = stack.get(path, params={"unit": 0}).json()["data"]
+            assert {call["prompt"].startswith("How shy is this?") for call in calls} == {shy}
+
+
+def test_the_command_line_judges_texts_of_a_file_and_then_those_of_the_job(
+    stack: Service, tmp_path: Path
+) -> None:
+    def assay(*arguments: str) -> str:
+        done = CliRunner().invoke(app, arguments, env={"ASSAY_URL": stack.url})
+        assert done.exit_code == 0, done.output
+        return done.stdout
+
+    body = tmp_path / "job.yaml"
+    body.write_text(
+        """
+personas: [{id: cowboy, description: a cowboy}]
+tasks: [expected_action]
+judges: [simulated/sim-judge-lenient]
+reasoner: simulated/sim-reasoner
+responses:
+  - {persona: cowboy, task: expected_action, model: bot, question: "A storm?", text: I turn the herd., run: 0}
+  - {persona: cowboy, task: expected_action, model: bot, question: "A storm?", text: I ride home., run: 1}
+  - {persona: cowboy, task: expected_action, model: bot, question: "The cattle?", text: They stay., run: 1}
+"""
+    )
+    assert "runs that lack an item or question that another run has: 1." in " ".join(
+        assay("plan", str(body)).split()
+    )
+    first = assay("submit", str(body), "--wait", "--yes").strip()
+    told = results_of(stack, {"id": first})["manifest"]["deviations"]
+    assert any("another run of the same cell has: 1." in each for each in told)
+    body.write_text(f"responses: {{job: {first}}}\njudges: [simulated/sim-judge-harsh]\n")
+    report = tmp_path / "report.html"
+    second = assay("submit", str(body), "--report", str(report), "--yes").strip()
+    assert "PersonaScore" in assay("results", second)
+    link = re.search(r'Judged texts: 3 of <a href="([^"]+)">', report.read_text())
+    assert link is not None
+    assert link[1].endswith(f"/jobs/{first}")
+    table = tmp_path / "verdicts.csv"
+    assay("report", second, "--format", "csv", "--output", str(table))
+    assert table.read_text().count("simulated/sim-judge-harsh") == 3
+    told = results_of(stack, {"id": second})["manifest"]["deviations"]
+    assert any(f"those of job {first}" in each for each in told)
 
 
 def test_a_clone_judges_the_same_texts_with_another_judge(stack: Service, judged_again: Json) -> None:

@@ -239,7 +239,10 @@ class _Resolver:
             self._fail("/rubrics", unknown_rubrics(named))
             return
         self.catalog = with_rubrics(self.catalog, words)
-        self.problems.errors += unused_rubrics(self.request, words, self.catalog)
+        ids = {task.task if isinstance(task, TaskIn) else task for task in self.request.tasks}
+        if not ids and self.chosen is not None:
+            ids = {text.task for text in self.chosen.texts}
+        self.problems.errors += unused_rubrics(self.request, ids, words, self.catalog)
 
     # -- tasks, models, instructions --------------------------------------------------------------------------
 
@@ -248,7 +251,7 @@ class _Resolver:
         found: list[AtomicTask] = []
         of_gym: list[tuple[int, GymTask]] = []
         if not self.request.tasks:
-            found = self._of_source("tasks")
+            found = [self.catalog.tasks[task.id] for task in self._of_source("tasks")]
             if self.chosen is None:
                 return found, of_gym
             # What is said of PersonaGym's tasks is said as a request would.

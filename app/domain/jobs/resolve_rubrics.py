@@ -1,14 +1,14 @@
 """Checks the words of a rubric set, and puts them in place of the instruments' own for a job that names the set."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from app.domain.errors import FieldError, escape_pointer
 from app.domain.instruments.task import AtomicTask, ItemSource
 from app.domain.jobs.catalog import Catalog
-from app.domain.jobs.request import JobIn, TaskIn
+from app.domain.jobs.request import JobIn
 from app.domain.jobs.rubrics import RubricContent, RubricSetIn, RubricTaskIn
 from app.domain.personagym.task import GymTask, task_named
 
@@ -192,17 +192,19 @@ def unknown_rubrics(named: str) -> str:
     return f"unknown rubric set {named!r}; GET /v1/rubric-sets lists yours"
 
 
-def unused_rubrics(request: JobIn, content: RubricContent, catalog: Catalog) -> Iterator[FieldError]:
+def unused_rubrics(
+    request: JobIn, ids: Collection[str], content: RubricContent, catalog: Catalog
+) -> Iterator[FieldError]:
     """What a job asks for that its rubric set can't take part in.
 
     Args:
         request: The job.
+        ids: Its tasks.
         content: The set's words.
         catalog: The catalog with them.
     """
-    ids = {task.task if isinstance(task, TaskIn) else task for task in request.tasks}
-    if not ids & content.tasks.keys() and not (
-        ids & catalog.gym.tasks.keys() and (content.rubric or content.score_examples)
+    if content.tasks.keys().isdisjoint(ids) and not (
+        not catalog.gym.tasks.keys().isdisjoint(ids) and (content.rubric or content.score_examples)
     ):
         yield FieldError("/rubrics", "has no words for any task of this job")
     atomic = [id_ for id_, words in content.tasks.items() if id_ in ids and "scoring_prompt" in words]
