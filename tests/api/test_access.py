@@ -8,16 +8,13 @@ from typing import Any
 
 import httpx2
 import pytest
-from fastapi.routing import iter_route_contexts
 
 from app.api.http.access import is_public, need_of
 from app.api.http.strict_json import LARGE_BYTES
 from app.domain.keys.api_key import POSSIBLE, Scope, compose
-from app.main import create_app
-from app.settings import Settings
 from embedded.valkey import EmbeddedValkey
 from tests.api.keys import KeyMaker, bearer, guarded
-from tests.api.service import Json, Service, job_body
+from tests.api.service import APP, SERVED, Json, Service, job_body
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 
@@ -121,8 +118,7 @@ class World:
 
 def all_routes() -> Iterator[tuple[str, str, Any]]:
     """Method, path and function of all that the application serves."""
-    unused = Settings(database_url="postgresql://unused", redis_url="redis://unused")
-    for route in iter_route_contexts(create_app(unused).routes):
+    for route in SERVED:
         for method in sorted(route.methods or ()):
             assert route.path is not None
             yield method, route.path, route.endpoint
@@ -273,9 +269,7 @@ class TestDecisions:
         assert {route.path for route in ROUTES if route.operator} == OF_THE_OPERATOR
 
     def test_the_document_says_the_same(self) -> None:
-        document = create_app(
-            Settings(database_url="postgresql://unused", redis_url="redis://unused")
-        ).openapi()
+        document = APP.openapi()
         described = {
             (method.upper(), path): (operation.get("security"), operation.get("x-scope"))
             for path, item in document["paths"].items()
