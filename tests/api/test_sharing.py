@@ -88,6 +88,26 @@ class TestLink:
         assert token not in kept[1]
         assert service.log is None or token not in service.log.read_text()
 
+    def test_says_nothing_of_another_job_that_a_threshold_names(
+        self, service: Service, keys: dict[str, Headers], job: str
+    ) -> None:
+        other = service.submit(job_body(name="another"), headers=keys["submit"])["id"]
+        link = made(service, job, keys["submit"])
+        for threshold, is_shown in (
+            ("acc_atom>=0.8", True),
+            (f"acc_atom not worse than {other} by 0.03", False),
+        ):
+            service.execute(
+                "UPDATE jobs SET request = request || jsonb_build_object('thresholds', jsonb_build_array(%s::text))"
+                " WHERE id = %s",
+                threshold,
+                job,
+            )
+            own = service.get(f"/v1/jobs/{job}/report?format=html", headers=keys["read"]).text
+            shared = seen(service, f"{link['path']}/report.html").text
+            assert ("thresholds-title" in own, "thresholds-title" in shared) == (True, is_shown)
+            assert (other in own, other in shared) == (not is_shown, False)
+
     def test_gives_all_responses_only_if_it_says_so(
         self, service: Service, keys: dict[str, Headers], job: str
     ) -> None:

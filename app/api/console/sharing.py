@@ -155,6 +155,6 @@ async def shared_file(
     if needs_responses and not link.responses:
         raise NotFoundError("this link does not give the responses")
     level: ReportLevel = "cells" if file == "cells.csv" else "verdicts"
-    sent = await report_of(request, services, link.tenant, link.job_id, format_, level)
+    sent = await report_of(request, services, link.tenant, link.job_id, format_, level, alone=True)
     sent.headers.update(CONFINED)
     return sent

@@ -72,8 +72,10 @@ async def report_of(
     job_id: str,
     format_: Literal[ReportFormat, "junit"],
     level: ReportLevel,
+    *,
+    alone: bool = False,
 ) -> Response:
-    """A job's results as a file, streamed."""
+    """A job's results as a file, streamed; ``alone`` if its readers may know of no other job."""
     job = await find_job(services.engine, tenant, job_id)
     if format_ == "junit":
         return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
@@ -81,7 +83,7 @@ async def report_of(
     document = await services.results.read(job)
     calibrated, study, against = [], None, None
     if format_ == "html":
-        against = await held(comparer_of(services), job)
+        against = await held(comparer_of(services), job, alone=alone)
         calibrated = await services.results.calibration.models(job)
         study = await services.results.read_study(job)
     export = EXPORTS[format_]

@@ -70,12 +70,20 @@ async def gate_of(
     )
 
 
-async def held(sources: Comparer, job: JobRow) -> Held | None:
-    """What a job's own thresholds say of it; ``None`` if it has none."""
+async def held(sources: Comparer, job: JobRow, *, alone: bool = False) -> Held | None:
+    """What a job's own thresholds say of it; ``None`` if it has none.
+
+    Args:
+        sources: See :func:`gate_of`.
+        job: The job.
+        alone: Whether it is for readers who may know of no other job; ``None`` as well if a threshold names one.
+    """
     given: list[str] = job.request.get("thresholds") or []
     if not given:
         return None
     try:
+        if alone and any(threshold.reference for threshold in _thresholds(given)):
+            return None
         gate = await gate_of(sources, job, None, "personas")
     except (NotFoundError, InvalidJobError) as error:
         return Held(None, str(error))
