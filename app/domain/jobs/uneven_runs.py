@@ -10,6 +10,10 @@ def uneven_runs(placed: Iterable[ProvidedResponse]) -> int:
     items: dict[int, dict[int, set[int]]] = {}
     for each in placed:
         items.setdefault(each.cell, {}).setdefault(each.run, set()).add(each.item)
-    return sum(
-        there < set().union(*of_cell.values()) for of_cell in items.values() for there in of_cell.values()
-    )
+    return sum(map(_uneven, items.values()))
+
+
+def _uneven(of_cell: dict[int, set[int]]) -> int:
+    """Those of a cell; what its runs have together is found once, as there may be thousands of them."""
+    together: set[int] = set().union(*of_cell.values())
+    return sum(there < together for there in of_cell.values())
