@@ -208,7 +208,9 @@ async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> Up
     if re.fullmatch(id_form(UPLOAD), upload_id) is None:
         return "there is no such upload"
     async with engine.connect() as connection:
-        row = await uploads.find(connection, tenant, upload_id)
+        row = await uploads.find(
+            connection, tenant, upload_id, lock=True
+        )  # or its records might go meanwhile
         if row is None:
             return "there is no such upload"
         if row.status == "reading":

@@ -1,0 +1,30 @@
+"""Uploads beside others who delete them."""
+
+import asyncio
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.uploads import uploads
+from app.domain.jobs.stored_texts import UploadedTexts
+from app.instruments.rules import RULES
+from app.services.uploads.uploads import UploadDependencies, add_part, create_upload, uploaded_texts
+from tests.integration.jobs import TENANT
+
+LINE = b'{"persona": "E-low", "task": "essay", "text": "I stay at home."}\n'
+
+
+async def test_an_upload_that_is_being_deleted_is_gone_for_a_job_not_without_texts(
+    engine: AsyncEngine,
+) -> None:
+    deps = UploadDependencies(engine, RULES, most_bytes=1000, tenant_bytes=1000, days=7)
+    upload = await create_upload(deps, TENANT, len(LINE), {})
+    assert (await add_part(deps, TENANT, upload.id, 0, LINE)).status == "ready"
+    found = await uploaded_texts(engine, TENANT, upload.id)
+    assert isinstance(found, UploadedTexts)
+    assert len(found.texts) == 1
+    async with engine.begin() as deleting:
+        assert await uploads.remove(deleting, TENANT, upload.id)
+        reading = asyncio.create_task(uploaded_texts(engine, TENANT, upload.id))
+        done, _ = await asyncio.wait({reading}, timeout=0.5)
+        assert not done  # it neither reads what is about to go nor counts on it
+    assert await reading == "there is no such upload"
