@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -149,12 +149,12 @@ class Service:
                 return
             parameters["after"] = page["next_cursor"]
 
-    def rows(self) -> dict[str, int]:
-        """How many rows each table has."""
-        counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in TABLES)
+    def rows(self, tables: Sequence[str] = TABLES) -> dict[str, int]:
+        """How many rows each of these tables has."""
+        counts = ", ".join(f"(SELECT count(*) FROM {table})" for table in tables)
         with psycopg.connect(libpq_url(self.database_url)) as connection:
             row = connection.execute(f"SELECT {counts}".encode()).fetchone() or ()
-            return dict(zip(TABLES, map(int, row), strict=True))
+            return dict(zip(tables, map(int, row), strict=True))
 
     def count(self, query: str) -> int:
         """What a query counts."""
