@@ -63,6 +63,7 @@ class Collector:
         self._unused: Counter[str] = Counter()
         self._unnamed_models = 0
         self._recognised = 0
+        self._judges: dict[str, None] = {}
         self._off_scale: list[float] = []
         self._scored = 0
         self._verdicts = 0
@@ -98,7 +99,11 @@ class Collector:
         persona, fault = self._persona_of(said)
         if persona is None:
             return fault
-        response: dict[str, Any] = {"persona": persona, "task": task, "model": model, "text": said.text}
+        response: dict[str, Any] = {"persona": persona, "task": task, "model": model}
+        response |= {"units": list(said.units)} if said.units else {"text": said.text}
+        if said.verdicts:
+            response["verdicts"] = [each._asdict() for each in said.verdicts]
+            self._judges |= dict.fromkeys(each.judge for each in said.verdicts)
         if task in self._gym_tasks:
             response["question"] = said.prompt
         elif known is not None:
@@ -114,15 +119,18 @@ class Collector:
         return fault
 
     def _fault_of_text(self, said: Said, task: str, model: str) -> str | None:
-        fault = fault_of(said.text, TEXT_CHARACTERS)
+        texts = said.units or [said.text]
+        fault = next((each for text in texts if (each := fault_of(text, TEXT_CHARACTERS))), None)
         if fault is None and len(self._responses) >= MOST_TEXTS:
             fault = f"a job has at most {MOST_TEXTS:,} texts"
         if fault is None and task in self._gym_tasks:
             fault = _fault_of_question(said.prompt)
         if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
             fault = f"a job compares at most {MOST_MODELS} models"
-        named = {"model": model, "task": task, "item": said.item or "-"}
-        faults = (f"{what}: {each}" for what, text in named.items() if (each := fault_of(text, MOST_IN_NAME)))
+        named = [("model", model), ("task", task), ("item", said.item or "-")]
+        named += [("judge", each.judge) for each in said.verdicts]
+        named += [("dimension", each.dimension) for each in said.verdicts]
+        faults = (f"{what}: {each}" for what, text in named if (each := fault_of(text, MOST_IN_NAME)))
         return fault or next(faults, None)
 
     def _recognise(self, said: Said) -> tuple[Said, PaperItem | None]:
@@ -219,7 +227,7 @@ class Collector:
                     model=model,
                     task=task,
                     prompt=_shown(said.prompt),
-                    text=_shown(said.text),
+                    text=_shown(said.text or " ".join(said.units)),
                     scores={_visible(name[:MOST_IN_NAME]): each for name, each in said.scores.items()},
                 )
             )
@@ -384,6 +392,9 @@ class Collector:
     def _job(self, own: list[dict[str, Any]], kind: str) -> dict[str, Any]:
         named = [id_ for id_, persona in self._personas.items() if not persona]
         body = {"personas": [*named, *own], "tasks": list(self._tasks), "responses": self._responses}
+        if self._judges:
+            source = {"source": kind, "note": "Verdicts of a job, from its export."}
+            body["judges"] = [{"imported": judge, "provenance": source} for judge in self._judges]
         if self._scored:
             source = {"source": "atomic_scores.txt", "note": "The file does not name its judge."}
             body["judges"] = [{"imported": JUDGE, "provenance": source}]

@@ -1,5 +1,6 @@
 """What PersonaGym wrote (answers and questions by task), and this service's own export of responses."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
@@ -7,9 +8,10 @@ from typing import Any
 from app.domain.jobs.imports import persona_of_file
 from app.domain.personagym.task import GymTask, task_named
 from app.importers.content import Document, Form
-from app.importers.records import Asked, Record, Refused, Said, WrongRecordError, text_or_none
+from app.importers.records import Asked, Record, Refused, Said, WrongRecordError, number_or_none, text_or_none
 
 QA_ENDING = "_qa"
+_INNER = re.compile(r"([;\t\r\n])'")
 PAIR = 2
 """A question and its answer."""
 EXPORTED = {"response_id", "response_status", "persona", "persona_description", "task", "item", "text"}
@@ -57,6 +59,15 @@ def _question(place: str, value: Any, who: str | None, task: str) -> Record:
     return Refused(place, "must be a question, or a question and its answer")
 
 
+def rows_of(document: Document) -> Iterator[tuple[str, Any]]:
+    """The rows of an export; those of CSV without the apostrophes that keep spreadsheets from running texts."""
+    for place, row in document.records():
+        if document.form is Form.CSV and isinstance(row, dict):
+            yield place, {name: _INNER.sub(r"\1", text.removeprefix("'")) for name, text in row.items()}
+        else:
+            yield place, row
+
+
 def is_export(names: Mapping[str, Any]) -> bool:
     """Whether columns are those of our export of responses."""
     return names.keys() >= EXPORTED
@@ -71,7 +82,7 @@ def read_export(rows: Iterator[tuple[str, Any]]) -> Iterator[Record]:
             texts[place] = row
             continue
         try:
-            id_ = _needed(row, "response_id")
+            id_ = needed(row, "response_id")
             said = texts.setdefault(id_, _exported(place, row))
         except WrongRecordError as error:
             texts[place] = Refused(f"{place}{error.field}", error.reason)
@@ -98,25 +109,45 @@ def _exported(place: str, row: dict[str, Any]) -> Said | Refused:
     return Said(
         place,
         text,
-        _needed(row, "persona_description"),
+        needed(row, "persona_description"),
         text_or_none(row.get("item_text")),
-        _needed(row, "model"),
-        _needed(row, "task"),
+        needed(row, "model"),
+        needed(row, "task"),
         text_or_none(row.get("item")),
-        _number(row, "run"),
-        _number(row, "instruction"),
+        number(row, "run"),
+        number(row, "instruction"),
+        scores=_grade(row),
     )
 
 
-def _needed(row: Any, name: str) -> str:
+def _grade(row: dict[str, Any]) -> dict[str, float]:
+    """A PersonaGym response's score, the mean over its judges."""
+    value = row.get("grade")
+    try:
+        grade = number_or_none(float(value) if isinstance(value, str) else value)
+    except ValueError:
+        grade = None
+    return {} if grade is None else {"grade": grade}
+
+
+def needed(row: Any, name: str) -> str:
+    """A column's text.
+
+    Raises:
+        WrongRecordError: If it has none.
+    """
     found = text_or_none(row.get(name)) if isinstance(row, dict) else None
     if found is None:
         raise WrongRecordError(f"/{name}", "must be a text")
     return found
 
 
-def _number(row: dict[str, Any], name: str) -> int | None:
-    """A number; CSV has it as a text, and leaves out what is unknown."""
+def number(row: dict[str, Any], name: str) -> int | None:
+    """A column's number; CSV has it as a text, and leaves out what is unknown.
+
+    Raises:
+        WrongRecordError: If it is none.
+    """
     value = row.get(name)
     if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) < 10:  # noqa: PLR2004 - no run has more digits
         return int(value)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from app.domain.contract import check_storable
 from app.domain.errors import FieldError, InvalidJobError
@@ -12,6 +12,20 @@ from app.domain.judging.imported import Score
 from app.domain.personagym.task import GymTask
 from app.importers.papers_questions import PaperItem, SetQuestion
 from app.importers.tool_scale import ToolScale
+
+
+class Given(NamedTuple):
+    """What a judge said of a text, sentence by sentence.
+
+    Attributes:
+        judge: The judge.
+        dimension: On what.
+        scores: One a sentence.
+    """
+
+    judge: str
+    dimension: str
+    scores: Sequence[Score]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +44,8 @@ class Said:
         instruction: The instruction's number, likewise.
         traits: Level by dimension of the persona, likewise.
         scores: What the tool's own scorers gave it, by their names.
+        units: Its sentences, where only they are there and not the whole text.
+        verdicts: What judges said of them.
     """
 
     place: str
@@ -43,6 +59,8 @@ class Said:
     instruction: int | None = None
     traits: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, float] = field(default_factory=dict)
+    units: Sequence[str] = ()
+    verdicts: Sequence[Given] = ()
 
 
 @dataclass(frozen=True, slots=True)

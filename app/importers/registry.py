@@ -14,6 +14,7 @@ from app.importers import (
     lm_eval,
     openai_evals,
     own_files,
+    own_verdicts,
     promptfoo,
     tables,
     traces,
@@ -120,11 +121,14 @@ def _read_promptfoo(read: ReadRecord) -> Read:
 
 
 def _is_export(document: Document, _: Options) -> bool:
-    return own_files.is_export(document.first())
+    return own_files.is_export(document.first()) or own_verdicts.is_verdicts(document.first())
 
 
-def _read_export(document: Document, _: Options) -> Iterator[Record]:
-    return own_files.read_export(document.records())
+def _read_export(document: Document, options: Options) -> Iterator[Record]:
+    rows = own_files.rows_of(document)
+    if own_verdicts.is_verdicts(document.first()):
+        return own_verdicts.read_verdicts(rows, options.gym_tasks)
+    return own_files.read_export(rows)
 
 
 _CHAT = {

@@ -191,3 +191,35 @@ class TestCommand:
         stack.wait(id_, "completed")
         texts = {each["text"] for each in stack.get(f"/v1/jobs/{id_}/responses").json()["data"]}
         assert texts == {"I read at home.", "I slept."}
+
+
+def figures(api: Service, job: str) -> dict[tuple[str, str], dict[str, float | None]]:
+    names = ("acc_atom", "ic_atom", "mean")
+    return {
+        (each["persona"], each["dimension"]): {name: each["metrics"][name]["value"] for name in names}
+        for each in api.get(f"/v1/jobs/{job}/results").json()["cells"]
+    }
+
+
+def test_our_own_export_of_verdicts_comes_back_with_the_same_figures(stack: Service, tmp_path: Path) -> None:
+    body = {
+        "personas": ["E-high", "N-low"],
+        "tasks": ["social_media_post"],
+        "models": ["simulated/sim-faithful"],
+        "judges": ["simulated/sim-judge-lenient", "simulated/sim-judge-harsh"],
+        "instructions": [0],
+    }
+    first = stack.post("/v1/jobs", body).json()["id"]
+    stack.wait(first, "completed")
+    for form in ("csv", "jsonl", "parquet"):
+        file = tmp_path / f"verdicts.{form}"
+        exported = stack.get(f"/v1/jobs/{first}/report?level=verdicts&format={form}")
+        assert exported.status_code == 200, exported.text
+        file.write_bytes(exported.content)
+        result = assay(stack, file, "--submit")
+        assert result.exit_code == 0, result.output
+        (id_,) = (line for line in result.output.splitlines() if line.startswith("job_"))
+        stack.wait(id_, "completed")
+        before, after = figures(stack, first), figures(stack, id_)
+        assert [*after.values()] == [*before.values()], form
+        assert len(after) == 2

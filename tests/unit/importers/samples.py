@@ -235,6 +235,22 @@ EXPORTED = [
     for dimension, level in (("A", "high"), ("N", "low"))
 ]
 
+VERDICTS = [
+    {name: value for name, value in row.items() if name != "text"}
+    | {
+        "unit": unit,
+        "unit_text": text,
+        "judge": "j-1",
+        "status": status,
+        "score": score,
+        "judged": "sentence",
+    }
+    for row in EXPORTED
+    for unit, (text, status, score) in enumerate(
+        [("I love parties.", "scored", 5), ("I talk to everybody.", "not_applicable", None)]
+    )
+]
+
 FILES: dict[str, dict[str, bytes]] = {
     "inspect": {
         "log.json": json.dumps(LOG).encode(),
@@ -275,6 +291,8 @@ FILES: dict[str, dict[str, bytes]] = {
     "assay": {
         "responses.jsonl": json_lines(*EXPORTED),
         "responses.parquet": parquet(EXPORTED),
+        "verdicts.jsonl": json_lines(*VERDICTS),
+        "verdicts.parquet": parquet(VERDICTS),
         "responses.csv": (
             ",".join(EXPORTED[0])
             + "\r\n"

@@ -218,7 +218,20 @@ class TestOwnFiles:
         assert second["task"] == "toxicity_control"
         assert preview.job["personas"][0]["description"] == "a cowboy"
 
-    @pytest.mark.parametrize("name", FILES["assay"])
+    @pytest.mark.parametrize("name", ["verdicts.jsonl", "verdicts.parquet"])
+    def test_an_export_of_verdicts_gives_sentences_with_what_the_judge_said_of_each(self, name: str) -> None:
+        preview = read(FILES["assay"][name], name)
+        assert (preview.found, preview.mapped) == (1, 1)
+        assert preview.job is not None
+        (response,) = preview.job["responses"]
+        assert response["units"] == ["I love parties.", "I talk to everybody."]
+        assert response["verdicts"] == [
+            {"judge": "j-1", "dimension": dimension, "scores": [5, "not_applicable"]} for dimension in "AN"
+        ]
+        assert "text" not in response
+        assert [each["imported"] for each in preview.job["judges"]] == ["j-1"]
+
+    @pytest.mark.parametrize("name", ["responses.jsonl", "responses.parquet", "responses.csv"])
     def test_an_export_gives_each_text_once_with_its_persona_and_place(self, name: str) -> None:
         preview = read(FILES["assay"][name], name)
         assert (preview.found, preview.mapped) == (1, 1)
