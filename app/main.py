@@ -15,7 +15,17 @@ from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.console import baselines as baselines_page
-from app.api.console import comparison, importing, labelling, listing, new_job, sharing, signing_in, static
+from app.api.console import (
+    bridging,
+    comparison,
+    importing,
+    labelling,
+    listing,
+    new_job,
+    sharing,
+    signing_in,
+    static,
+)
 from app.api.console import connections as connections_page
 from app.api.console import job as job_page
 from app.api.console import keys as keys_page
@@ -141,6 +151,7 @@ RESOURCES = (
 PAGES = (
     listing.router,
     comparison.router,
+    bridging.router,
     new_job.router,
     importing.router,
     responses_page.router,

@@ -645,16 +645,13 @@ class BridgeSide(TypedDict):
 
     job: str
     judge: str
+    imported: bool
+    """Whether its verdicts were given elsewhere."""
 
 
 class BridgeAgreement(TypedDict):
     """How far the two judges agree on the same sentences, over all dimensions (`null`) or on one."""
 
-    dimension: str | None
-    scale: dict[str, int]
-    """`minimum` and `maximum`; each scale has its own row."""
-    sentences: int
-    """Judged by both."""
     responses: int
     left_out: int
     """Without a readable verdict of either."""
@@ -663,6 +660,11 @@ class BridgeAgreement(TypedDict):
     shift: Metric
     """New − old, in points of the scale, where both gave a score."""
     quadratic_kappa: Metric
+    dimension: str | None
+    scale: dict[str, int]
+    """`minimum` and `maximum`; each scale has its own row."""
+    sentences: int
+    """Judged by both."""
     acc_old: Metric
     """Share of sentences in character by the old judge."""
     acc_new: Metric
@@ -670,12 +672,25 @@ class BridgeAgreement(TypedDict):
     """New − old."""
 
 
+class BridgeGradeAgreement(TypedDict):
+    """How far the two judges agree on the same things that both judged."""
+
+    responses: int
+    left_out: int
+    """Without a readable verdict of either."""
+    exact_agreement: Metric
+    mean_absolute_difference: Metric
+    shift: Metric
+    """New − old, in points of the scale, where both gave a score."""
+    quadratic_kappa: Metric
+
+
 class BridgedFigure(TypedDict):
     """A total by the old judge, and what the new one would give it."""
 
     group: dict[str, str]
     """Empty for all texts; or `model`; or `task`."""
-    metric: Literal["acc_atom", "ic_atom", "mean"]
+    metric: Literal["acc_atom", "ic_atom", "rc_atom", "mean", "persona_score"]
     old: Metric
     """By the old judge, of all texts: the mean over cells, as in results."""
     bridged: Metric
@@ -702,17 +717,23 @@ class Bridge(TypedDict):
     """Responses of the new job whose text the old job has, at the same place."""
     unpaired: int
     """Answered responses of the new job without such a text."""
+    design: Literal["all", "random", "not_random"]
+    """How the anchors came about. `all`: the new judge was given all texts. `random`: a sample that the service drew. `not_random`: nobody can say how they were chosen; intervals then hold only if nothing of the judges depends on it."""
     within: float
     """The margin, as a share of a figure's range."""
     agreement: list[BridgeAgreement]
     """Intervals are over responses."""
+    graded: BridgeGradeAgreement | None
+    """How far the two agree on PersonaGym's answers, by their grades; `null` without such answers."""
     figures: list[BridgedFigure]
     not_bridged: dict[str, str]
-    """Figures that a sample can't bridge, with the reason."""
+    """Figures that these anchors can't bridge, with the reason."""
     interchangeable: bool | None
     """Whether all figures are; `null` if one is undecided and none different."""
     recommendation: str
     """In words."""
+    notes: list[str]
+    """What to mind, each as `code: message`."""
 
 
 class JudgeIn(TypedDict):
@@ -2397,8 +2418,10 @@ class SampleIn(TypedDict):
     """A sample of the texts in which each is as likely as any other, spread over models, tasks, personas' levels and personas."""
 
     responses: int
-    """How many; all if there are fewer."""
+    """How many, of pairs of runs about how many; all if there are fewer."""
     seed: NotRequired[int]
+    by: NotRequired[Literal["responses", "run_pairs"]]
+    """What is drawn: single responses; or pairs of runs of a cell with all of their responses, which a bridge needs for RC_atom."""
 
 
 class JobTextsIn(TypedDict):
@@ -3682,7 +3705,7 @@ class SourceOfTexts(TypedDict):
     """The job that had them; it may be deleted since."""
     filter: dict[str, list[str | int]]
     """Which of its texts; empty for all."""
-    sample: dict[str, int] | None
+    sample: dict[str, int | str] | None
     """The sample drawn of them, if any."""
     responses: int
     left_out: int

@@ -1,7 +1,7 @@
 """`assay bridge`: from an old judge to a new one."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 
@@ -9,7 +9,7 @@ from persona_assay.terminal.options import client_of
 from persona_assay.terminal.outcome import CommandError, print_json, told_errors
 from persona_assay.terminal.submitting import Sending, sends, submitted
 from persona_assay.terminal.waiting import wait_for
-from persona_assay.types import JobIn, JudgeIn
+from persona_assay.types import JobIn, JudgeIn, SampleIn
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -38,6 +38,13 @@ MISSING = "–"
     show_default=True,
     help="How many texts a model judges.",
 )
+@click.option(
+    "--by",
+    type=click.Choice(["responses", "run_pairs"]),
+    default="responses",
+    show_default=True,
+    help="What is drawn: single texts, or whole pairs of runs of a cell, which RC_atom needs.",
+)
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the sample.")
 @click.option(
     "--within",
@@ -47,17 +54,25 @@ MISSING = "–"
     help="The margin within which the judges count as interchangeable, as a share of a figure's range.",
 )
 @sends
-def bridge(old: str, new: str, sample: int, seed: int, within: float, url: str, sending: Sending) -> None:
+def bridge(
+    old: str,
+    new: str,
+    sample: int,
+    by: Literal["responses", "run_pairs"],
+    seed: int,
+    within: float,
+    url: str,
+    sending: Sending,
+) -> None:
     """Show how far two judges agree on the same texts, and what the old one's totals would be by the new one.
 
     Example: `assay bridge --old JOB --new openai/gpt-5.6`. A model's price is shown first, as by `assay submit`; its job can be named as --new JOB later.
     """
     with told_errors(), client_of(url) as client:
-        side = (
-            _judge(new)
-            if new.startswith("job_")
-            else {"job": _judged(client, old, new, sample, seed, sending)}
-        )
+        wanted: SampleIn = {"responses": sample, "seed": seed}
+        if by != "responses":
+            wanted["by"] = by
+        side = _judge(new) if new.startswith("job_") else {"job": _judged(client, old, new, wanted, sending)}
         found = client.bridge(_judge(old), side, within=within)
         if sending.as_json:
             print_json(found)
@@ -72,19 +87,24 @@ def _judge(text: str) -> JudgeIn:
     return {"job": job, "judge": judge} if judge else {"job": job}
 
 
-def _judged(client: "AssayClient", old: str, model: str, sample: int, seed: int, sending: Sending) -> str:
-    """The job in which a model judges a sample of the old judge's answered texts, when it has ended."""
+def _judged(client: "AssayClient", old: str, model: str, sample: SampleIn, sending: Sending) -> str:
+    """The job in which a model judges a sample of the old judge's answered texts, as that one judged them, when it has ended."""
     job_id = _judge(old)["job"]
+    spec = client.job(job_id)["spec"]
     wanted: JobIn = {
         "name": f"anchors of {job_id}",
         "responses": {
             "job": job_id,
             "filter": {"status": ["answered"]},
-            "sample": {"responses": sample, "seed": seed},
+            "sample": sample,
         },
         "judges": [model],
-        "protocol": client.job(job_id)["spec"].get("protocol", "paper"),
+        "protocol": spec.get("protocol", "paper"),
     }
+    if rubrics := spec.get("rubrics"):
+        wanted["rubrics"] = rubrics
+    if several := spec.get("judging", {}).get("sentences_per_call"):
+        wanted["judging"] = {"sentences_per_call": several}
     job = submitted(client, wanted, sending, client.submit)
     ended = wait_for(client, job, as_json=sending.as_json)
     if ended["status"] != "completed":
@@ -101,7 +121,7 @@ def bridge_view(found: Json) -> "RenderableType":
 
     from persona_assay.terminal.consoles import printable  # noqa: PLC0415
     from persona_assay.terminal.fitted import Fitted  # noqa: PLC0415
-    from persona_assay.terminal.results_tables import metric_label  # noqa: PLC0415
+    from persona_assay.terminal.results_tables import PERSONA_SCORE, metric_label  # noqa: PLC0415
 
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for header in ("texts", "metric"):
@@ -112,7 +132,7 @@ def bridge_view(found: Json) -> "RenderableType":
         ends = row["bridged"].get("ci95")
         table.add_row(
             printable(", ".join(row["group"].values()) or "all"),
-            metric_label(row["metric"]),
+            PERSONA_SCORE if row["metric"] == "persona_score" else metric_label(row["metric"]),
             _number(row["old"]["value"]),
             _number(row["bridged"]["value"]),
             MISSING if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]",
@@ -120,15 +140,26 @@ def bridge_view(found: Json) -> "RenderableType":
             f"{row['anchors']:,}",
             row["finding"] or MISSING,
         )
-    lines = [_agreement_words(row) for row in found["agreement"][:1]]
+    lines = [_agreement_words(row, "sentences", row["sentences"]) for row in found["agreement"][:1]]
+    if found["graded"]:
+        lines.append(_agreement_words(found["graded"], "grades", found["graded"]["responses"]))
     lines += [found["recommendation"], "Bridged figures are estimates; nobody measured them."]
+    lines += [f"Note: {note.partition(': ')[2]}" for note in found["notes"]]
+    lines += [
+        f"{metric_label(name)} is not bridged. {_reason(why)}" for name, why in found["not_bridged"].items()
+    ]
     return Group(Fitted(table), "", *(Text(printable(line)) for line in lines))
 
 
-def _agreement_words(row: Json) -> str:
+def _agreement_words(row: Json, what: str, many: int) -> str:
     kappa, shift = row["quadratic_kappa"]["value"], row["shift"]["value"]
-    of = f"{row['sentences']:,} sentences of {row['responses']:,} texts"
+    of = f"{many:,} {what} of {row['responses']:,} texts"
     return f"Agreement on {of}: weighted kappa {_number(kappa)}, shift of scores {_number(shift, '+')} (new - old)."
+
+
+def _reason(text: str) -> str:
+    words = text.partition(": ")[2]
+    return f"{words[:1].upper()}{words[1:]}."
 
 
 def _number(value: float | None, sign: str = "") -> str:

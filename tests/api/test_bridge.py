@@ -1,6 +1,9 @@
 """The bridge from one judge to another, on jobs judged by real workers."""
 
+import html
 import json
+import re
+from statistics import fmean
 from typing import Any
 
 import pytest
@@ -8,7 +11,9 @@ from click.testing import CliRunner
 
 from app.cli import app
 from tests.api.service import Json, Service, job_body, pointers
-from tests.api.test_judging_again import again, results_of
+from tests.api.test_judging_again import again, responses_of, results_of
+from tests.api.test_pages import look
+from tests.api.test_personagym import gym_body
 
 OLD, NEW = "simulated/sim-judge", "simulated/sim-judge-noisy"
 
@@ -51,7 +56,7 @@ class TestAllTexts:
         self, stack: Service, by_old: Json, by_new: Json
     ) -> None:
         found = bridge(stack, {"job": by_old["id"]}, {"job": by_new["id"]})
-        assert found["unpaired"] == 0
+        assert (found["unpaired"], found["design"], found["notes"]) == (0, "all", [])
         by_model = [
             {
                 total["model"]: total["metrics"]
@@ -62,7 +67,7 @@ class TestAllTexts:
         ]
         assert [len(totals) for totals in by_model] == [2, 2]
         for model in by_model[0]:
-            for metric in ("acc_atom", "ic_atom", "mean"):
+            for metric in ("acc_atom", "ic_atom", "rc_atom", "mean"):
                 one = figure(found, metric, model=model)
                 old, new = (totals[model][metric]["value"] for totals in by_model)
                 assert one["old"]["value"] == pytest.approx(old, abs=1e-12)
@@ -93,7 +98,8 @@ class TestAnchors:
     ) -> None:
         found = bridge(stack, {"job": by_old["id"]}, {"job": anchored["id"]})
         whole = bridge(stack, {"job": by_old["id"]}, {"job": by_new["id"]})
-        assert (found["anchors"], found["texts"]) == (70, whole["texts"])
+        assert (found["anchors"], found["texts"], found["design"]) == (70, whole["texts"], "random")
+        assert found["not_bridged"]["rc_atom"].startswith("needs_pairs_of_runs")
         one, truth = figure(found, "acc_atom"), figure(whole, "acc_atom")
         assert one["old"] == truth["old"]
         low, high = one["bridged"]["ci95"]
@@ -115,6 +121,98 @@ class TestAnchors:
         assert figure(bridge(stack, *sides, within=0.9), "acc_atom")["finding"] == "interchangeable"
         assert bridge(stack, *sides, within=0.9)["interchangeable"] is True
         assert bridge(stack, *sides, within=0.0001)["interchangeable"] is not True
+
+
+def test_anchors_in_whole_pairs_of_runs_bridge_rc_atom(stack: Service, by_old: Json, by_new: Json) -> None:
+    job = again(stack, by_old, judges=[NEW], sample={"responses": 70, "seed": 3, "by": "run_pairs"})
+    runs: dict[tuple[str, ...], set[int]] = {}
+    for each in responses_of(stack, job):
+        runs.setdefault((each["model"], each["persona"], each["task"]), set()).add(each["run"])
+    assert 4 <= len(runs) < 12  # of the twelve cells, which have two runs each
+    assert all(of_cell == {0, 1} for of_cell in runs.values())
+    found = bridge(stack, {"job": by_old["id"]}, {"job": job["id"]})
+    whole = bridge(stack, {"job": by_old["id"]}, {"job": by_new["id"]})
+    one, truth = figure(found, "rc_atom"), figure(whole, "rc_atom")
+    assert found["not_bridged"] == {}
+    assert one["old"]["value"] == pytest.approx(truth["old"]["value"], abs=1e-12)
+    assert one["bridged"]["value"] == pytest.approx(truth["bridged"]["value"], abs=0.2)
+    assert one["bridged"]["ci95_reason"].endswith("pairs of runs; an interval needs 20")
+    assert results_of(stack, job)["source"]["sample"] == {"responses": 70, "seed": 3, "by": "run_pairs"}
+
+
+def test_texts_that_somebody_chose_are_told_not_to_be_random(
+    stack: Service, finished: Json, by_old: Json
+) -> None:
+    fields = ("persona", "task", "run", "instruction", "text", "model")
+    chosen = [
+        {name: each[name] for name in fields}
+        for each in responses_of(stack, by_old)
+        if (each["persona"], each["task"], each["status"]) == ("E-low", "essay", "answered")
+    ]
+    body = {name: finished["spec"][name] for name in ("personas", "tasks")} | {"judges": [NEW]}
+    job = stack.wait(stack.submit(body | {"responses": chosen})["id"], "completed", "failed")
+    found = bridge(stack, {"job": by_old["id"]}, {"job": job["id"]})
+    assert (found["anchors"], found["design"]) == (len(chosen), "not_random")
+    assert [note.partition(":")[0] for note in found["notes"]] == ["not_random"]
+    assert "The anchors were not drawn at random" in found["recommendation"]
+
+
+def test_a_judge_that_was_imported_is_bridged_and_marked(stack: Service) -> None:
+    """Every third of its scores is a point higher than the others."""
+    texts = [
+        "I love a crowd. I talk to all of them. Silence bores me.",
+        "I met friends. We danced. It was loud.",
+    ]
+    responses = [
+        {
+            "persona": "loud",
+            "task": "essay",
+            "run": run,
+            "text": texts[run % 2],
+            "verdicts": [{"judge": "gpt-4o-2024-05-13", "scores": [4, 5, 4]}],
+        }
+        for run in range(24)
+    ]
+    body = {
+        "personas": [{"id": "loud", "description": "a loud person", "traits": {"E": "high"}}],
+        "tasks": ["essay"],
+        "judges": [{"imported": "gpt-4o-2024-05-13", "provenance": {"source": "a paper"}}],
+        "responses": responses,
+    }
+    old = stack.wait(stack.submit(body)["id"], "completed", "failed")
+    new = again(stack, old, judges=[OLD], sample={"responses": 22, "by": "run_pairs"})
+    found = bridge(stack, {"job": old["id"]}, {"job": new["id"]})
+    assert (found["old"]["judge"], found["old"]["imported"]) == ("gpt-4o-2024-05-13", True)
+    assert (found["new"]["imported"], found["anchors"], found["texts"]) == (False, 22, 24)
+    one = figure(found, "mean")
+    assert one["old"]["value"] == pytest.approx(13 / 3)
+    assert one["bridged"]["value"] == pytest.approx(one["old"]["value"] + one["effect"]["value"])
+    # All runs are alike by the old judge, so that it is 1.
+    assert figure(found, "rc_atom")["old"]["value"] == 1
+
+
+def test_grades_of_personagym_are_bridged_by_their_questions(stack: Service) -> None:
+    lenient, harsh = (f"simulated/sim-judge-{kind}" for kind in ("lenient", "harsh"))
+    tasks = [{"task": task, "questions": 5} for task in ("expected_action", "toxicity_control")]
+    people = [{"id": id_, "description": f"a {id_}"} for id_ in ("nun", "vet", "cook")]
+    both = stack.wait(stack.submit(gym_body(personas=people, tasks=tasks))["id"], "completed")
+    truth = results_of(stack, both)["persona_scores"]
+    by_judge = [
+        [fmean(task["by_judge"][judge]["value"] for task in row["tasks"].values()) for row in truth]
+        for judge in (lenient, harsh)
+    ]
+    within = bridge(stack, {"job": both["id"], "judge": lenient}, {"job": both["id"], "judge": harsh})
+    one = figure(within, "persona_score")
+    assert (one["anchors"], within["graded"]["responses"], within["agreement"]) == (30, 30, [])
+    assert one["old"]["value"] == pytest.approx(fmean(by_judge[0]))
+    assert one["bridged"]["value"] == pytest.approx(fmean(by_judge[1]))
+    # The job of the sample numbers the questions that it has anew.
+    some = again(stack, both, judges=[harsh], sample={"responses": 25, "seed": 1})
+    sampled = bridge(stack, {"job": both["id"], "judge": lenient}, {"job": some["id"]})
+    assert (sampled["anchors"], sampled["unpaired"], sampled["graded"]["responses"]) == (25, 0, 25)
+    assert figure(sampled, "persona_score")["old"] == one["old"]
+    low, high = figure(sampled, "persona_score")["bridged"]["ci95"]
+    assert low - 0.2 < one["bridged"]["value"] < high + 0.2
 
 
 def test_the_command_line_makes_the_anchors_waits_and_tells(stack: Service, by_old: Json) -> None:
@@ -178,3 +276,33 @@ class TestRefusals:
         job = api.submit(job_body())
         answer = api.post("/v1/bridges", {"old": {"job": job["id"]}, "new": {"job": job["id"]}})
         assert (answer.status_code, answer.json()["code"]) == (409, "wrong_state")
+
+
+class TestPage:
+    def test_shows_totals_findings_and_what_is_not_bridged(
+        self, stack: Service, by_old: Json, anchored: Json
+    ) -> None:
+        sides = {"old": by_old["id"], "new": anchored["id"]}
+        shown = html.unescape(stack.get("/bridge", params=sides).text)
+        found = bridge(stack, *({"job": job} for job in sides.values()))
+        one = figure(found, "acc_atom")
+        low, high = one["bridged"]["ci95"]
+        assert found["recommendation"] in shown
+        assert f"{one['bridged']['value']:.3f}<small>[{low:.3f}, {high:.3f}]</small>" in shown
+        assert "RC_atom" in re.sub(r"<[^>]+>", "", shown).replace("RCatom", "RC_atom")
+        assert "70 anchors" in shown
+
+    def test_leads_to_anchors_for_a_judge_that_is_not_there_yet(self, stack: Service, by_old: Json) -> None:
+        assert f'href="/bridge?old={by_old["id"]}"' in stack.get(f"/jobs/{by_old['id']}").text
+        assert 'action="/new"' in stack.get("/bridge", params={"old": by_old["id"]}).text
+        form = {"judge": by_old["id"], "anchors": 40, "by": "run_pairs"}
+        shown = html.unescape(stack.get("/new", params=form).text)
+        assert re.search(
+            r'"sample":\s*{\s*"by":\s*"run_pairs",\s*"responses":\s*40|"responses":\s*40,\s*"seed":\s*0,\s*"by"',
+            shown,
+        )
+
+    def test_names_what_is_wrong(self, stack: Service, by_old: Json) -> None:
+        for new, status, words in ((by_old["id"], 422, "must differ from old"), ("nobody", 404, "nobody")):
+            answer = look(stack, f"/bridge?old={by_old['id']}&new={new}")
+            assert (answer.status_code, words in answer.text) == (status, True)

@@ -28,6 +28,7 @@ from app.api.providers.model_routes import keep_check_rate
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn, ModelIn, PlanIn
+from app.domain.jobs.source_request import DrawnBy, SampleIn
 from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import CheckedRole
 from app.domain.sets.kinds import PERSONA_SET, RUBRIC_SET
@@ -60,13 +61,18 @@ async def new(
         str | None, Query(alias="from", description="A job whose body fills in the form.")
     ] = None,
     judge: Annotated[str | None, Query(description="A job whose texts are to be judged again.")] = None,
+    anchors: Annotated[
+        int | None, Query(ge=1, le=200_000, description="A sample of so many of them.")
+    ] = None,
+    by: Annotated[DrawnBy, Query(description="What is drawn.")] = "responses",
     personas: Annotated[str, Query(description="A persona set that is chosen already.", max_length=100)] = "",
 ) -> Response:
     """An empty form, or one that is filled in as a job was described."""
     if from_ is not None:
         return await _again(services, tenant, job_id_of(from_))
     if judge is not None:
-        return await _judged_again(services, tenant, job_id_of(judge))
+        sample = None if anchors is None else SampleIn(responses=anchors, by=by)
+        return await _judged_again(services, tenant, job_id_of(judge), sample)
     tasks = list(services.instrument.tasks)
     typed = Typed(
         {
@@ -94,11 +100,16 @@ async def _again(services: Services, tenant: str, job_id: str) -> Response:
     return await _shown(services, tenant, typed, errors=errors, again=job)
 
 
-async def _judged_again(services: Services, tenant: str, job_id: str) -> Response:
-    """The form of a job on the texts of another one, with its judges to be replaced."""
+async def _judged_again(services: Services, tenant: str, job_id: str, sample: SampleIn | None) -> Response:
+    """The form of a job on the texts of another one, or on anchors drawn of them, with its judges to be replaced."""
     job = await find_job(services.engine, tenant, job_id)
     judges = job.request.get("judges") or [each.model for each in services.submission.catalog.judges]
-    body = {"responses": {"job": job.id}, "judges": judges, "protocol": job.request.get("protocol", "paper")}
+    texts: Json = {"job": job.id}
+    if sample is not None:
+        texts |= {"filter": {"status": ["answered"]}, "sample": sample.kept()}
+    body = {"responses": texts, "judges": judges, "protocol": job.request.get("protocol", "paper")}
+    if sample is not None and "rubrics" in job.request:
+        body["rubrics"] = job.request["rubrics"]
     return await _shown(services, tenant, form_of(body, (), len(services.instrument.instructions)))
 
 

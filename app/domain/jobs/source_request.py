@@ -7,6 +7,7 @@ from pydantic import Field
 from app.domain.contract import Body, Identifier, Line, Text
 
 Status = Literal["answered", "refused", "filtered", "no_answer"]
+DrawnBy = Literal["responses", "run_pairs"]
 Number = Annotated[int, Field(ge=0, le=32_766)]
 
 
@@ -38,8 +39,19 @@ class FilterIn(Body):
 class SampleIn(Body):
     """A sample of the texts in which each is as likely as any other, spread over models, tasks, personas' levels and personas."""
 
-    responses: int = Field(ge=1, le=200_000, description="How many; all if there are fewer.")
+    responses: int = Field(
+        ge=1, le=200_000, description="How many, of pairs of runs about how many; all if there are fewer."
+    )
     seed: int = Field(0, ge=0, le=2**63 - 1)
+    by: DrawnBy = Field(
+        "responses",
+        description="What is drawn: single responses; or pairs of runs of a cell with all of their responses, which a bridge"
+        " needs for RC_atom.",
+    )
+
+    def kept(self) -> dict[str, Any]:
+        """What is kept of it with a job; samples of single responses as they were kept before there were others."""
+        return self.model_dump(exclude={"by"} if self.by == "responses" else set())
 
 
 class UploadTextsIn(Body):

@@ -3,7 +3,7 @@
 Their words are not read here: what is planned needs where they belong, their status and how many sentences they have.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from random import Random
@@ -14,6 +14,7 @@ from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.brought_answers import AskedQuestions
 from app.domain.jobs.plan import AtomicCell, Cell
 from app.domain.jobs.request import ResponseIn, TaskIn
+from app.domain.jobs.run_pairs import Names, run_pairs
 from app.domain.jobs.source_request import FilterIn, JobTextsIn, SampleIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.text_source import StoredText, TextSource
@@ -136,7 +137,7 @@ def choose(offered: StoredTexts, wanted: JobTextsIn, fail: Fail) -> Chosen:
     source = TextSource(
         job=offered.id,
         filter=wanted.filter.chosen,
-        sample=None if wanted.sample is None else wanted.sample.model_dump(),
+        sample=None if wanted.sample is None else wanted.sample.kept(),
         responses=len(texts),
         left_out=sum(map(fits, offered.failed)),
         attributes={
@@ -151,25 +152,43 @@ def choose(offered: StoredTexts, wanted: JobTextsIn, fail: Fail) -> Chosen:
 def drawn(texts: Sequence[StoredText], sample: SampleIn, personas: Sequence[Persona]) -> list[StoredText]:
     """A systematic sample of the texts ordered by model, task, their persona's levels and persona, at random within.
 
-    Each text is as likely as any other, so that means need no weights, and each of these groups has its share to within one.
+    Each text is as likely as any other, so that means need no weights, and each of these groups has its share to within one;
+    so it is with pairs of runs.
     """
     if sample.responses >= len(texts):
         return list(texts)
+    together = [[n] for n in range(len(texts))] if sample.by == "responses" else _in_pairs(texts, sample.seed)
+    wanted = max(1, round(sample.responses * len(together) / len(texts)))
     chance = Random(sample.seed)  # noqa: S311 - a sample, no secret
     levels = {each.id: sorted((t.dimension, t.level) for t in each.traits) for each in personas}
+    first = [texts[numbers[0]] for numbers in together]
     order = sorted(
-        range(len(texts)),
+        range(len(together)),
         key=lambda n: (
-            texts[n].model,
-            texts[n].task,
-            levels.get(texts[n].persona, []),
-            texts[n].persona,
+            first[n].model,
+            first[n].task,
+            levels.get(first[n].persona, []),
+            first[n].persona,
             chance.random(),
         ),
     )
-    step = len(texts) / sample.responses
+    step = len(together) / wanted
     start = chance.random() * step
-    return [texts[n] for n in sorted(order[int(start + k * step)] for k in range(sample.responses))]
+    taken = (together[order[int(start + k * step)]] for k in range(wanted))
+    return [texts[n] for n in sorted(n for numbers in taken for n in numbers)]
+
+
+def _in_pairs(texts: Sequence[StoredText], seed: int) -> list[list[int]]:
+    """The numbers of the texts of each pair of runs, in the order of its first one."""
+    runs: dict[Names, set[int]] = defaultdict(set)
+    for text in texts:
+        runs[text.model, text.persona, text.task].add(text.run)
+    pairs = {names: run_pairs(seed, names, own) for names, own in runs.items()}
+    found: dict[tuple[Names, int], list[int]] = defaultdict(list)
+    for n, text in enumerate(texts):
+        names = text.model, text.persona, text.task
+        found[names, pairs[names][text.run]].append(n)
+    return list(found.values())
 
 
 def place(

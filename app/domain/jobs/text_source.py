@@ -69,7 +69,7 @@ class TextSource:
     Attributes:
         job: The job that had them.
         filter: Which of its texts, by field; all where nothing is named.
-        sample: How many were drawn of these and with which seed, if not all were taken.
+        sample: How many were drawn of these, with which seed and by what, if not all were taken.
         responses: How many were taken.
         left_out: Failed responses among those that were asked for; they have no text.
         attributes: What is known of the models that wrote them, by label.
@@ -77,7 +77,7 @@ class TextSource:
 
     job: str
     filter: Mapping[str, list[Any]]
-    sample: Mapping[str, int] | None
+    sample: Mapping[str, Any] | None
     responses: int
     left_out: int
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

@@ -427,7 +427,7 @@ class SourceOfTexts(Answer):
 
     job: str = Field(description="The job that had them; it may be deleted since.")
     filter: dict[str, list[str | int]] = Field(description="Which of its texts; empty for all.")
-    sample: dict[str, int] | None = Field(description="The sample drawn of them, if any.")
+    sample: dict[str, int | str] | None = Field(description="The sample drawn of them, if any.")
     responses: int
     left_out: int = Field(description="Failed responses among those asked for; they have no text.")
     attributes: dict[str, dict[str, str]] = Field(description="What is known of the models, by label.")

@@ -101,11 +101,14 @@ class PairedVerdicts:
         if response != self.last:
             self.last = response
             self.responses += 1
+        self.count(pair, (response - 1) % MOST_CLUSTERS, 1)
+
+    def count(self, pair: Pair, cluster: int, sentences: int) -> None:
+        """Counts the verdicts of sentences that are alike, of one cluster, if both are readable."""
         first, second = pair.first, pair.second
         if second.status in USABLE:
-            cluster = (response - 1) % MOST_CLUSTERS
             hits = pair.hit(first), pair.hit(second)
-            self.findings[cluster, first.score, second.score, first == second, *hits] += 1
+            self.findings[cluster, first.score, second.score, first == second, *hits] += sentences
 
     def figures(self, width: int, weights: FloatArray) -> PairFigures:
         """How far the verdicts agree.

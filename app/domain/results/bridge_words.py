@@ -1,0 +1,76 @@
+"""What a bridge comes to, in words."""
+
+from collections.abc import Mapping, Sequence
+
+from app.domain.results.bridge import BridgedFigure, Design
+
+MOST_LISTED = 4
+NOT_RANDOM = (
+    "not_random: the service did not draw the anchors, so that they may differ from the other texts. Bridged figures and intervals"
+    " take for granted that they do not. Let the service draw a sample."
+)
+
+
+def decided(figures: Sequence[BridgedFigure]) -> bool | None:
+    """Whether the judges are interchangeable: all figures with an interval are, or one is different; ``None`` if that is open.
+
+    Those of all texts must have one; a model or a task may have too few anchors.
+    """
+    findings = {figure.finding for figure in figures if figure.finding is not None or _decides(figure)}
+    if "different" in findings:
+        return False
+    return True if findings == {"interchangeable"} else None
+
+
+def recommendation(figures: Sequence[BridgedFigure], within: float, design: Design = "random") -> str:
+    """What to do, in words."""
+    warning = " The anchors were not drawn at random: see notes." if design == "not_random" else ""
+    return _advice(figures, f"± {within * 100:g} % of each figure's range") + warning
+
+
+def _advice(figures: Sequence[BridgedFigure], margin: str) -> str:
+    found = decided(figures)
+    if found:
+        return f"Interchangeable within {margin}: every total's 95 % interval of the change lies inside."
+    if found is False:
+        worst = [figure for figure in figures if figure.finding == "different"]
+        return (
+            f"Not interchangeable within {margin}: {_listed(worst)}. Compare earlier results only with bridged figures,"
+            " or judge all texts again by the new judge."
+        )
+    unsure = [
+        figure
+        for figure in figures
+        if figure.finding == "undecided" or (figure.finding is None and _decides(figure))
+    ]
+    needed = max((figure.anchors_needed or 0 for figure in unsure), default=0)
+    more = f" About {needed:,} anchors for each of them would decide." if needed else ""
+    return (
+        f"Not shown to be interchangeable within {margin}. Undecided: {_listed(unsure)}.{more} Until then compare"
+        " earlier results only with bridged figures."
+    )
+
+
+def _decides(figure: BridgedFigure) -> bool:
+    """Whether it is of all texts, and one that the old judge's scores have."""
+    return not figure.group and figure.old.value is not None
+
+
+def _listed(figures: Sequence[BridgedFigure]) -> str:
+    """The figures, those of all texts first, with their changes."""
+    told = [
+        f"{figure.metric}{_of(figure.group)}"
+        + ("" if figure.effect.value is None else f" changes by {_signed(figure.effect.value)}")
+        for figure in figures[:MOST_LISTED]
+    ]
+    more = len(figures) - len(told)
+    return ", ".join(told) + (f" and {more} more" if more > 0 else "")
+
+
+def _signed(change: float) -> str:
+    """With its sign; what rounds to nothing has none."""
+    return f"{change:+z.3f}".replace("+0.000", "0.000")
+
+
+def _of(group: Mapping[str, str]) -> str:
+    return "".join(f" of {value}" for value in group.values())
