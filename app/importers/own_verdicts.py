@@ -1,5 +1,6 @@
 """This service's own export of verdicts: sentences with what each judge said of them, as verdicts of imported judges."""
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, get_args
@@ -10,6 +11,7 @@ from app.importers.records import Given, Record, Refused, Said, WrongRecordError
 
 EXPORTED = {"response_id", "unit", "unit_text", "judge", "status", "score", "persona_description", "task"}
 """Columns of the export `level=verdicts` that nothing else has together."""
+_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _UNSCORED: tuple[Unscored, ...] = get_args(Unscored)
 NO_TEXT = "its grade is of a text, which this export does not have; import the export of responses"
 
@@ -47,6 +49,8 @@ class _Response:
             return
         self.units[unit] = needed(row, "unit_text")
         if judge is not None and dimension is not None:
+            if _ID.fullmatch(dimension) is None:
+                raise WrongRecordError("/dimension", "must be a dimension's id")
             self.scores.setdefault((judge, dimension), {})[unit] = _score(row)
 
     def read(self, gym_tasks: Collection[str]) -> Record:

@@ -113,10 +113,9 @@ def _page(data: memoryview, most: int) -> _Page:
     plain, packed = fields.get(_PLAIN, -1), fields.get(_PACKED, -1)
     kind = next((n for n in _KINDS if isinstance(fields.get(n), dict)), None)
     values = 0 if kind in {None, _DICTIONARY} else fields[kind].get(_VALUES, -1)
-    length = header.at + packed
-    if not all(isinstance(n, int) and n >= 0 for n in (plain, packed, values)) or length > most:
+    if not all(isinstance(n, int) and n >= 0 for n in (plain, packed, values)) or header.at + packed > most:
         raise _WrongHeaderError
-    return _Page(plain, length, values)
+    return _Page(plain, header.at + packed, values)
 
 
 _PLAIN, _PACKED = 2, 3

@@ -231,6 +231,11 @@ class TestOwnFiles:
         assert "text" not in response
         assert [each["imported"] for each in preview.job["judges"]] == ["j-1"]
 
+    def test_a_verdict_on_what_is_no_dimension_is_refused_with_its_response(self) -> None:
+        preview = read(json_lines(*(row | {"dimension": "-1"} for row in of.VERDICTS)))
+        assert preview.job is None
+        assert refusals(preview)[0] == ("/lines/1/dimension", "must be a dimension's id")
+
     @pytest.mark.parametrize("name", ["responses.jsonl", "responses.parquet", "responses.csv"])
     def test_an_export_gives_each_text_once_with_its_persona_and_place(self, name: str) -> None:
         preview = read(FILES["assay"][name], name)
