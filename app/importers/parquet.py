@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
-from app.importers.parquet_pages import File, check_pages
+from app.importers.parquet_pages import File, check_histograms, check_pages
 from app.importers.records import wrong_file
 
 MOST_ROWS = 200_000
@@ -102,8 +102,10 @@ class _Opened(NamedTuple):
 
 def _opened(file: File) -> _Opened:
     try:
-        _check_footer(file)
+        footer = _footer(file)
         table = pq.ParquetFile(file, pre_buffer=False, buffer_size=SOME_BYTES)
+        if footer:
+            check_histograms(footer, table.schema)
         names = table.schema_arrow.names
         groups = [table.metadata.row_group(n) for n in range(table.metadata.num_row_groups)]
         plain = sum(
@@ -118,7 +120,8 @@ def _opened(file: File) -> _Opened:
     return _Opened(table, plain, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest)))
 
 
-def _check_footer(file: File) -> None:
+def _footer(file: File) -> bytes:
+    """What stands before the end of a file; empty where that is encrypted, so that it can't be read anyway."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
@@ -128,7 +131,10 @@ def _check_footer(file: File) -> None:
         )
     if length > FOOTER_BYTES:
         raise wrong_file(f"a footer of {length:,} bytes; at most {FOOTER_BYTES:,}")
+    file.seek(max(0, size - 8 - length))
+    footer = file.read(length)
     file.seek(0)
+    return footer if magic == b"PAR1" else b""
 
 
 def _size(value: Any) -> int:

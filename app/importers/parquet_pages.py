@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, Protocol
 
+import pyarrow.parquet as pq
+
 from app.importers.records import wrong_file
 
 PAGES_BYTES = 64 * 1024 * 1024
@@ -126,6 +128,32 @@ https://parquet.apache.org/docs/file-format/metadata/
 """
 
 
+_ROW_GROUPS, _COLUMNS, _META_DATA, _SIZES, _REPETITION, _DEFINITION = 4, 1, 3, 16, 2, 3
+"""Fields of the footer, on the way to a column's histograms of levels."""
+
+
+def check_histograms(footer: bytes, schema: pq.ParquetSchema) -> None:
+    """Refuses histograms that do not fit their column: pyarrow ends the process where it meets one.
+
+    Raises:
+        InvalidJobError: If one does not fit, or the footer can't be read.
+    """
+    try:
+        for group in dict(_Header(memoryview(footer)).struct()).get(_ROW_GROUPS, ()):
+            for n, chunk in enumerate(group.get(_COLUMNS, ())):
+                sizes = chunk.get(_META_DATA, {}).get(_SIZES, {})
+                column = schema.column(n)
+                _check_length(sizes.get(_REPETITION, ()), column.max_repetition_level)
+                _check_length(sizes.get(_DEFINITION, ()), column.max_definition_level)
+    except (IndexError, AttributeError, TypeError, _WrongHeaderError) as error:
+        raise wrong_file("the footer can't be read") from error
+
+
+def _check_length(histogram: list[int], most: int) -> None:
+    if len(histogram) not in {0, most + 1}:
+        raise _WrongHeaderError
+
+
 class _WrongHeaderError(Exception):
     pass
 
@@ -141,10 +169,12 @@ class _Kind(IntEnum):
     LONG = 6
     DOUBLE = 7
     BYTES = 8
+    LIST = 9
     STRUCT = 12
 
 
 _MORE = 0x80
+_LONG_LIST = 15
 _MOST_BITS = 63
 
 
@@ -167,6 +197,16 @@ class _Header:
         while (byte := self._byte()) != 0:
             field = field + (byte >> 4) if byte >> 4 else self._signed()
             yield field, self._value(byte & 0x0F, depth)
+
+    def _list(self, depth: int) -> list[Any]:
+        head = self._byte()
+        length = head >> 4 if head >> 4 < _LONG_LIST else self._number()
+        if depth > _MOST_DEEP or length > len(self._data) - self.at:
+            raise _WrongHeaderError
+        if head & 0x0F in {_Kind.TRUE, _Kind.FALSE}:
+            self.at += length
+            return []
+        return [self._value(head & 0x0F, depth) for _ in range(length)]
 
     def _byte(self) -> int:
         self.at += 1
@@ -196,6 +236,8 @@ class _Header:
             return self._signed()
         if kind is _Kind.STRUCT:
             return dict(self.struct(depth + 1))
+        if kind is _Kind.LIST:
+            return self._list(depth + 1)
         passed_over = self._number() if kind is _Kind.BYTES else 8 if kind is _Kind.DOUBLE else 1
         self.at += passed_over
         if self.at > len(self._data):

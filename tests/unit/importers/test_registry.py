@@ -5,6 +5,7 @@ import io
 import json
 import time
 import tracemalloc
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,7 @@ from app.instruments.personagym_loader import load_personagym
 from tests.unit.importers.broken import broken
 from tests.unit.importers.samples import FILES, json_lines
 
+GOLDEN = Path(__file__).parents[2] / "golden"
 GYM = load_personagym().tasks
 EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
 
@@ -337,3 +339,10 @@ class TestScoresWithoutTexts:
     def test_they_are_on_one_trait(self) -> None:
         preview = imported(self.FILE, traits={"O": "high", "E": "low"})
         assert (preview.job, preview.refused) == (None, 4)
+
+
+def test_a_histogram_that_does_not_fit_its_column_is_refused_before_pyarrow_ends_the_process() -> None:
+    """A file of :data:`FILES` with changed bytes: `row_group(0).column(n)` of it raises where nothing can catch it."""
+    data = (GOLDEN / "parquet" / "wrong_histogram.parquet").read_bytes()
+    with pytest.raises(InvalidJobError, match="footer can't be read"):
+        imported(data)
