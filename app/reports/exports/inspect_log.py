@@ -24,6 +24,7 @@ from app.reports.exports.zips import Entry, one_part, zipped
 SCHEMA = 2
 """Version of the log's form."""
 TASK = "persona_fidelity"
+ROWS_AT_ONCE = 1_000
 _NAMESPACE = uuid.UUID("5a1c4a7e-6a43-4f6f-9a53-0d0a8c1b6f20")
 _STOPS = {FinishReason.LENGTH: "max_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
 Json = dict[str, Any]
@@ -40,7 +41,9 @@ class _Log:
     def __init__(self, job: ExportedJob, model: Model) -> None:
         self._job = job
         self._model = model
-        self._summaries: list[Json] = []
+        # As bytes, which take an eighth of what objects take.
+        self._summaries: list[bytes] = []
+        self._ids: set[str] = set()
         self._runs = 0
 
     async def entries(self) -> AsyncIterator[Entry]:
@@ -50,7 +53,7 @@ class _Log:
         async for page in self._job.pages(self._model.label):
             for name, sample in await asyncio.to_thread(list, self._samples(page)):
                 yield Entry(f"samples/{name}.json", one_part(sample))
-        yield Entry("summaries.json", one_part(to_json(self._summaries)))
+        yield Entry("summaries.json", _listed(self._summaries))
         header = begun | {"status": "success", "results": self._results(), "stats": self._stats()}
         header["eval"] = self._spec()
         yield Entry("header.json", one_part(to_json(header)))
@@ -58,13 +61,8 @@ class _Log:
     def _samples(self, page: Any) -> Iterator[tuple[str, bytes]]:
         for response in page:
             sample = self._sample(response)
-            self._summaries.append(
-                {
-                    name: sample[name]
-                    for name in ("id", "epoch", "input", "target", "scores", "metadata", "uuid")
-                }
-                | {"completed": True, "message_count": len(sample["messages"])}
-            )
+            self._ids.add(sample["id"])
+            self._summaries.append(to_json(_summary(sample)))
             self._runs = max(self._runs, response.run + 1)
             yield f"{sample['id']}_epoch_{sample['epoch']}", to_json(sample)
 
@@ -142,7 +140,7 @@ class _Log:
             "task": TASK,
             "task_id": name,
             "task_version": 0,
-            "dataset": {"name": "personas", "samples": len({each["id"] for each in self._summaries})},
+            "dataset": {"name": "personas", "samples": len(self._ids)},
             "model": model_name(self._model),
             "config": {"epochs": max(1, self._runs)},
             "packages": {"persona-assay": job.release},
@@ -166,6 +164,21 @@ class _Log:
             for name, value, n in _totals(self._job.results, self._model.label)
         ]
         return {"total_samples": total, "completed_samples": total, "scores": scores}
+
+
+async def _listed(rows: list[bytes]) -> AsyncIterator[bytes]:
+    """A list of JSON, some rows at a time."""
+    yield b"["
+    for start in range(0, len(rows), ROWS_AT_ONCE):
+        yield (b"," if start else b"") + b",".join(rows[start : start + ROWS_AT_ONCE])
+    yield b"]"
+
+
+def _summary(sample: Json) -> Json:
+    """What the list of samples shows of one."""
+    found = {name: sample[name] for name in ("id", "epoch", "input", "target", "metadata", "uuid")}
+    found["scores"] = {name: {"value": score["value"]} for name, score in sample["scores"].items()}
+    return found | {"completed": True, "message_count": len(sample["messages"])}
 
 
 def _totals(results: Results, label: str) -> Iterator[tuple[str, float, int]]:
