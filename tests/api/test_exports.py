@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from app.services.results.exports import EXPORT_FORMS
-from tests.api.service import Json, Service, pointers
+from tests.api.service import Json, Service, job_body, pointers
 from tests.api.test_imported_verdicts import GPT_4O, OLD, imported_job, scored
 from tests.canaries import texts_of
 
@@ -126,6 +126,45 @@ def unsimulated(stack: Service) -> Json:
     """The same without the simulated judge."""
     body = imported_job(scored([5, 1], text=ANSWER, model="bot"), scored([1, 5], text=ANSWER, run=1))
     return stack.wait(stack.submit(body)["id"], "completed", "failed")
+
+
+class TestInspectLogs:
+    def test_samples_are_counted_by_their_texts_and_scores_whatever_the_number_of_cells(
+        self, stack: Service, finished: Json
+    ) -> None:
+        content = stack.get(f"/v1/jobs/{finished['id']}/exports/inspect").content
+        for label, header in headers(content).items():
+            asked = [each for each in responses(stack, finished) if each["model"] == label]
+            scored = [
+                each
+                for each in asked
+                if any(verdict["score"] is not None for unit in each["units"] for verdict in unit["verdicts"])
+            ]
+            (score,) = header["results"]["scores"]
+            assert header["status"] == "success"
+            assert header["results"]["total_samples"] == len(asked)
+            assert header["results"]["completed_samples"] == sum(each["text"] is not None for each in asked)
+            assert (score["name"], score["scored_samples"]) == ("acc_atom", len(scored))
+
+    def test_the_log_of_a_cancelled_job_is_no_success(self, stack: Service) -> None:
+        job = stack.submit(job_body(), headers={"Idempotency-Key": "inspected-when-cancelled"})
+        stack.post(f"/v1/jobs/{job['id']}/cancel")
+        stack.wait(job["id"], "cancelled", "completed")
+        status = stack.get(f"/v1/jobs/{job['id']}").json()["status"]
+        content = stack.get(f"/v1/jobs/{job['id']}/exports/inspect").content
+        expected = {"completed": "success", "cancelled": "cancelled"}[status]
+        assert {header["status"] for header in headers(content).values()} == {expected}
+
+
+def headers(export: bytes) -> dict[str, Json]:
+    """What sums up the log of each model, by its label."""
+    found = {}
+    with zipfile.ZipFile(io.BytesIO(export)) as logs:
+        for name in logs.namelist():
+            with zipfile.ZipFile(io.BytesIO(logs.read(name))) as log:
+                header = json.loads(log.read("header.json"))
+                found[header["eval"]["metadata"]["model_label"]] = header
+    return found
 
 
 class TestMarks:

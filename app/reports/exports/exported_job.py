@@ -8,6 +8,7 @@ from typing import Any
 
 from app.domain.jobs.asked import AskedPrompts
 from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.status import JobStatus
 from app.domain.judging.fit import GOOD, GRADES, Scored
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.providers.model import Model
@@ -29,6 +30,7 @@ class ExportedJob:
         id: Its id.
         name: For people.
         simulated: Whether anything in it was simulated.
+        status: Its status.
         at: When it ended, or began if it has not.
         spec: Its specification.
         results: Its results.
@@ -41,6 +43,7 @@ class ExportedJob:
     id: str
     name: str | None
     simulated: bool
+    status: JobStatus
     at: datetime
     spec: JobSpec
     results: Results

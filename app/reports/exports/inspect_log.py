@@ -2,11 +2,13 @@
 
 import asyncio
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from pydantic_core import to_json
 
+from app.domain.jobs.status import JobStatus
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.providers.model import FinishReason, Model
 from app.domain.results.contract import Results
@@ -26,6 +28,11 @@ SCHEMA = 2
 TASK = "persona_fidelity"
 ROWS_AT_ONCE = 1_000
 _NAMESPACE = uuid.UUID("5a1c4a7e-6a43-4f6f-9a53-0d0a8c1b6f20")
+_STATUSES = {
+    JobStatus.COMPLETED: "success",
+    JobStatus.CANCELLED: "cancelled",
+    JobStatus.FAILED: "error",
+}
 _STOPS = {FinishReason.LENGTH: "max_tokens", FinishReason.CONTENT_FILTER: "content_filter"}
 Json = dict[str, Any]
 
@@ -44,6 +51,8 @@ class _Log:
         # As bytes, which take an eighth of what objects take.
         self._summaries: list[bytes] = []
         self._ids: set[str] = set()
+        self._scored: Counter[str] = Counter()
+        self._without_text = 0
         self._runs = 0
 
     async def entries(self) -> AsyncIterator[Entry]:
@@ -54,7 +63,11 @@ class _Log:
             for name, sample in await asyncio.to_thread(list, self._samples(page)):
                 yield Entry(f"samples/{name}.json", one_part(sample))
         yield Entry("summaries.json", _listed(self._summaries))
-        header = begun | {"status": "success", "results": self._results(), "stats": self._stats()}
+        header = begun | {
+            "status": _STATUSES.get(self._job.status, "started"),
+            "results": self._results(),
+            "stats": self._stats(),
+        }
         header["eval"] = self._spec()
         yield Entry("header.json", one_part(to_json(header)))
 
@@ -64,6 +77,9 @@ class _Log:
             self._ids.add(sample["id"])
             self._summaries.append(to_json(_summary(sample)))
             self._runs = max(self._runs, response.run + 1)
+            # A response is one sample of ACC_atom, of however many dimensions.
+            self._scored.update({score.metric for score in scores_of(response)})
+            self._without_text += "error" in sample
             yield f"{sample['id']}_epoch_{sample['epoch']}", to_json(sample)
 
     def _sample(self, response: JudgedResponse) -> Json:
@@ -158,12 +174,16 @@ class _Log:
             {
                 "name": name,
                 "scorer": name,
-                "scored_samples": n,
+                "scored_samples": self._scored[name],
                 "metrics": {"mean_over_cells": {"name": "mean_over_cells", "value": value}},
             }
-            for name, value, n in _totals(self._job.results, self._model.label)
+            for name, value in _totals(self._job.results, self._model.label)
         ]
-        return {"total_samples": total, "completed_samples": total, "scores": scores}
+        return {
+            "total_samples": total,
+            "completed_samples": total - self._without_text,
+            "scores": scores,
+        }
 
 
 async def _listed(rows: list[bytes]) -> AsyncIterator[bytes]:
@@ -178,14 +198,16 @@ def _summary(sample: Json) -> Json:
     """What the list of samples shows of one."""
     found = {name: sample[name] for name in ("id", "epoch", "input", "target", "metadata", "uuid")}
     found["scores"] = {name: {"value": score["value"]} for name, score in sample["scores"].items()}
+    if "error" in sample:
+        found["error"] = sample["error"]["message"]
     return found | {"completed": True, "message_count": len(sample["messages"])}
 
 
-def _totals(results: Results, label: str) -> Iterator[tuple[str, float, int]]:
+def _totals(results: Results, label: str) -> Iterator[tuple[str, float]]:
     for total in results.totals:
         acc_atom = total.metrics["acc_atom"]
         if total.model == label and total.by == ["model"] and acc_atom.value is not None:
-            yield "acc_atom", acc_atom.value, acc_atom.n
+            yield "acc_atom", acc_atom.value
     for graded in results.persona_score_totals:
         if graded.model == label and graded.persona_score.value is not None:
-            yield "persona_score", graded.persona_score.value, graded.persona_score.n
+            yield "persona_score", graded.persona_score.value

@@ -149,6 +149,7 @@ def _files(
         id=job.id,
         name=job.name,
         simulated=job.simulated,
+        status=job.status,
         at=job.finished_at or job.created_at,
         spec=context.spec,
         results=results,
