@@ -167,6 +167,8 @@ class _Metric:
             none = Metric.missing(NO_ANCHOR)
             return self._told(group, old, none, none, anchors)
         whole = bool(self._texts.anchor[kept].all())
+        if whole and self.name != "rc_atom":  # an estimate lets the old judge say which texts count
+            found = replace(found, value=self._of_new(kept))
         return self._judged(group, old, found, rows, self._interval(found, whole=whole), within)
 
     def _interval(self, found: Calibrated, *, whole: bool) -> Interval:
@@ -230,11 +232,20 @@ class _Metric:
         """Each text counts as it does in the mean over runs, then cells; of grades over questions, then cells."""
         kept = kept & ~np.isnan(self._old)
         own, old = self._texts.where(kept), self._old[kept]
+        weight = self._weights(own)
+        return _rows(own, _Parts(own.draw, own.cell, weight, old, old, self._new[kept], np.ones(len(old))))
+
+    def _of_new(self, kept: BoolArray) -> float:
+        """The new judge's own total of some of the rows, all of which it was given."""
+        kept = kept & ~np.isnan(self._new)
+        return float(self._weights(self._texts.where(kept)) @ self._new[kept])
+
+    def _weights(self, own: TwiceJudged) -> FloatArray:
         group = own.item if self.name == "persona_score" else own.run
         _, first, place = np.unique((own.cell, group), axis=1, return_index=True, return_inverse=True)
         of_cell, of_group = np.bincount(own.cell[first]), np.bincount(place)
-        weight = 1.0 / max(1, int(np.count_nonzero(of_cell))) / of_cell[own.cell] / of_group[place]
-        return _rows(own, _Parts(own.draw, own.cell, weight, old, old, self._new[kept], np.ones(len(old))))
+        cells = max(1, int(np.count_nonzero(of_cell)))
+        return np.asarray(1.0 / cells / of_cell[own.cell] / of_group[place])
 
     def _of_pairs(self, kept: BoolArray) -> "_Rows":
         """What was drawn of each cell; where all texts are anchors, its runs together."""

@@ -105,6 +105,18 @@ class TestTotals:
         assert one.bridged.ci95 == (0.5, 0.5)
         assert one.finding == "different"
 
+    def test_all_texts_judged_again_count_by_the_new_judges_scores(self) -> None:
+        texts = [text((cell, run, 0), 5) for cell in range(2) for run in range(2)]
+        new: New = {
+            ((0, 0, 0), "E"): (1,),
+            ((0, 1, 0), "E"): (),
+            ((1, 0, 0), "E"): (5,),
+            ((1, 1, 0), "E"): (5,),
+        }
+        one = figure(bridged_figures(texts, new, 0.05), "acc_atom")
+        # Cell 0 has one run that it scored, with 0; cell 1 has two with 1: (0 + 1) / 2, and not 2 / 3.
+        assert (one.bridged.value, one.bridged.ci95) == (0.5, (0.5, 0.5))
+
     def test_scales_that_differ_have_no_common_mean(self) -> None:
         other = Text((1, 0, 0), [5], "P", Scale(1, 7))
         found = bridged_figures([text((0, 0, 0), 5), other], {}, 0.05)
