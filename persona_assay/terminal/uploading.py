@@ -21,7 +21,7 @@ from persona_assay.types import JobIn, Upload
 if TYPE_CHECKING:
     from persona_assay import AssayClient
 
-POINTER = "/responses/upload/lines/"
+POINTERS = ("/responses/upload/lines/", "/responses/upload/rows/")
 
 
 def sent(client: "AssayClient", job: JobIn, file: Path) -> Upload:
@@ -125,9 +125,10 @@ def _errors(file: Path, upload: Upload) -> str:
 
 
 def _placed(file: Path, upload: Upload, pointer: str) -> str:
-    if not pointer.startswith(POINTER):
+    place = next((each for each in POINTERS if pointer.startswith(each)), None)
+    if place is None:
         return pointer
-    line, slash, field = pointer.removeprefix(POINTER).partition("/")
+    line, slash, field = pointer.removeprefix(place).partition("/")
     return f"{file}, {_place(upload, int(line), slash + field)}"
 
 

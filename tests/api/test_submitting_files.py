@@ -113,7 +113,7 @@ class TestSubmit:
         self, api: Service, job_file: Path, tmp_path: Path
     ) -> None:
         texts = tmp_path / "texts.jsonl"
-        texts.write_bytes(jsonl([{**ONE, "text": f"I am {n}. {'word ' * 20_000}"} for n in range(250)]))
+        texts.write_bytes(jsonl([{**ONE, "text": f"I am {n}. {'word ' * 20_000}"} for n in range(1_000)]))
         command = [sys.executable, "-P", "-m", "app.cli", "submit", str(job_file), "--responses", str(texts)]
         environment = os.environ | {"ASSAY_URL": api.url}
         first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
@@ -130,5 +130,5 @@ class TestSubmit:
         assert done.exit_code == 0, done.stderr
         assert not done.stderr.startswith("upload 0 bytes")
         [upload] = api.get("/v1/uploads").json()["data"]
-        assert (upload["id"], upload["records"]) == (begun["id"], 250)
-        assert api.count("SELECT count(DISTINCT text) FROM upload_records") == 250
+        assert (upload["id"], upload["records"]) == (begun["id"], 1_000)
+        assert api.count("SELECT count(DISTINCT text) FROM upload_records") == 1_000
