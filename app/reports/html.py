@@ -135,7 +135,7 @@ async def html_report(
     held: Held | None = None,
     *,
     service: str = "",
-    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    beside: Mapping[str, Sequence[str]] | None = None,
 ) -> bytes:
     """A job's report as one HTML file.
 
@@ -176,7 +176,7 @@ async def html_report(
         error,
         study,
         service,
-        beside,
+        beside or {},
         by_instruction,
         accuracy,
         length_table(found, baselines),

@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from html.parser import HTMLParser
-from types import MappingProxyType
 from typing import Any
 
 from app.domain.judging.judged_response import JudgedResponse
@@ -68,10 +67,10 @@ async def html_report(
     distances: Sequence[dict[str, Any]] = (),
     published: Baselines | None = None,
     service: str = "",
-    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    beside: Mapping[str, Sequence[str]] | None = None,
 ) -> str:
     page = await html.html_report(
-        json.dumps(results), responses, distances, published, service=service, beside=beside
+        json.dumps(results), responses, distances, published, service=service, beside=beside or {}
     )
     return page.decode()
 
@@ -82,7 +81,7 @@ async def page_of(
     distances: Sequence[dict[str, Any]] = (),
     published: Baselines | None = None,
     service: str = "",
-    beside: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    beside: Mapping[str, Sequence[str]] | None = None,
 ) -> Page:
     responses = list(responses)
     document = results or results_of(responses)
