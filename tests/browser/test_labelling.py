@@ -159,9 +159,9 @@ class TestPairs:
     ) -> None:
         made = drawing.round("pairs", 0)
         begin(page, made["links"]["page"], "ben")
-        assert barriers(page) == []
         expect(page.get_by_role("heading")).to_contain_text("Very extroverted")
         expect(page.get_by_text("People with an extroverted personality are")).to_be_visible()
+        assert barriers(page) == []
         count = made["n"]
         chosen = []
         for n in range(1, count + 1):

@@ -75,7 +75,8 @@ class Watcher:
 
 
 def barriers(page: Page) -> list[str]:
-    """What axe finds in a page as it is now shown, a line each."""
+    """What axe finds in a page as it is shown once it has loaded, a line each."""
+    page.wait_for_load_state()  # a click that leads elsewhere returns when that has begun
     found: dict[str, Any] = Axe().run(page).response
     return [
         f"{violation['impact']}: {violation['help']} ({violation['id']}): {node['target']} {node['failureSummary']}"
