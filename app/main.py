@@ -196,6 +196,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         services.figures.close()
         services.submission.planning.close()
         services.uploads.packed.close()
+        services.uploads.tool_files.close()
         await services.keyring.close()
         await services.results.close()
         await services.progress.close()

@@ -289,10 +289,11 @@ class AsyncAssayClient:
         path: str | Path,
         *,
         upload_id: str | None = None,
+        purpose: str | None = None,
         on_progress: Callable[[Upload], object] | None = None,
     ) -> Upload:
         """Sends a file of existing responses in parts; see `AssayClient.upload`."""
-        file = await asyncio.to_thread(SentFile, path)
+        file = await asyncio.to_thread(SentFile, path, purpose)
         upload = (
             await self._begun(file) if upload_id is None else file.checked(await self.get_upload(upload_id))
         )

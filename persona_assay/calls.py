@@ -89,6 +89,7 @@ class Call(Generic[T_co]):
         content: The body as it is, instead.
         headers: Further headers.
         is_repeatable: Whether a second time changes nothing, so that it may be made again when its answer was lost.
+        is_awaited: Whether it is made again while the answer is 202, which says that what it asks for takes long.
     """
 
     method: str
@@ -100,6 +101,7 @@ class Call(Generic[T_co]):
     content: bytes | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
     is_repeatable: bool = True
+    is_awaited: bool = False
 
     @property
     def path(self) -> str:

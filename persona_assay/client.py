@@ -318,6 +318,7 @@ class AssayClient:
         path: str | Path,
         *,
         upload_id: str | None = None,
+        purpose: str | None = None,
         on_progress: Callable[[Upload], object] | None = None,
     ) -> Upload:
         """Sends a file of existing responses in parts, for a job's ``{"responses": {"upload": …}}``.
@@ -327,6 +328,7 @@ class AssayClient:
         Args:
             path: JSON Lines, perhaps compressed by gzip or zstd, or Parquet; each record has the fields of a job's response.
             upload_id: The upload of this file to go on with, if another client began it.
+            purpose: ``import`` of any file that another tool wrote, for `read_import`.
             on_progress: Called with the upload's state before each part and at the end.
 
         Returns:
@@ -336,7 +338,7 @@ class AssayClient:
             OSError: The file cannot be read.
             AssayError: The file was changed meanwhile, or the upload is of another one.
         """
-        file = SentFile(path)
+        file = SentFile(path, purpose)
         upload = self._begun(file) if upload_id is None else file.checked(self.get_upload(upload_id))
         tell = on_progress or (lambda _: None)
         tell(upload)

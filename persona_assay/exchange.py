@@ -130,8 +130,10 @@ class Exchange(Generic[T]):
         return pause
 
     def after_answer(self, answer: httpx2.Response) -> float | None:
-        """Seconds until the call is made again, if the answer says that the service is away; ``None`` to take it."""
+        """Seconds until the call is made again, if the answer says that the service is away, or not done; ``None`` to take it."""
         self._core.has_answered = True
+        if self._call.is_awaited and answer.status_code == HTTPStatus.ACCEPTED:
+            return answer_of(answer, b"").retry_after(1.0)
         if answer.status_code not in AWAY or not self._call.is_repeatable:
             return None
         asked = answer_of(answer, b"").retry_after(0.0)

@@ -148,8 +148,9 @@ def revoke_share_link(job_id: str, link_id: str) -> Call[ShareLink]:
 
 
 def read_import(
-    file: bytes,
+    file: bytes = b"",
     *,
+    upload: str | None = None,
     name: str | None = None,
     kind: str | None = None,
     persona: str | None = None,
@@ -162,10 +163,11 @@ def read_import(
     questions: str | None = None,
     column: Sequence[str] = (),
 ) -> Call[ImportPreview]:
-    """Reads a file that another tool wrote; nothing is stored.
+    """Reads a file that another tool wrote; no job or set is stored.
 
     Args:
         file: The file's content.
+        upload: The upload that has the file instead, sent with the purpose ``import``; the job then names it.
         name: Its name, which tells YAML and CSV.
         kind: Its kind; default: recognized.
         persona: The persona of all texts, by ID or description, instead of the file's.
@@ -182,10 +184,10 @@ def read_import(
         What was found and refused, and the bodies for `submit`, `keep_personas` and `keep_questions`.
     """
     own = {"name": name, "kind": kind, "persona": persona, "task": task, "model": model, "score": score}
-    query: Query = given(**own, personas=personas, scale=scale, questions=questions)
+    query: Query = given(**own, personas=personas, scale=scale, questions=questions, upload=upload)
     query = {**query, **({"trait": trait} if trait else {}), **({"column": column} if column else {})}
     headers = {"Content-Type": "application/octet-stream"}
-    return Call("POST", "/v1/imports", read_json, query=query, content=file, headers=headers)
+    return Call("POST", "/v1/imports", read_json, query=query, content=file, headers=headers, is_awaited=True)
 
 
 def plan(job: JobIn, *, detect: DetectIn | None = None) -> Call[Plan]:
@@ -538,15 +540,18 @@ def bridge(old: JudgeIn, new: JudgeIn, *, within: float = 0.05) -> Call[Bridge]:
 # -- sets ---------------------------------------------------------------------------------------------------------
 
 
-def create_upload(size: int, *, name: str | None = None, sha256: str | None = None) -> Call[Upload]:
+def create_upload(
+    size: int, *, name: str | None = None, sha256: str | None = None, purpose: str | None = None
+) -> Call[Upload]:
     """Begins an upload of existing responses; the client's `upload` sends a whole file.
 
     Args:
         size: The file's bytes.
         name: Its name.
         sha256: Its digest, in hexadecimal digits, by which a client finds the upload again.
+        purpose: ``import`` of a file that another tool wrote, for `read_import`.
     """
-    known = given(filename=name, sha256=sha256)
+    known = given(filename=name, sha256=sha256, purpose=purpose)
     pairs = [f"{each} {b64encode(value.encode()).decode()}" for each, value in known.items()]
     told = {"Upload-Metadata": ",".join(pairs)} if pairs else {}
     return Call(

@@ -18,13 +18,15 @@ class SentFile:
 
     Args:
         path: Where it is.
+        purpose: What it is for, as `create_upload` is told.
 
     Raises:
         OSError: It cannot be read.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | Path, purpose: str | None = None) -> None:
         self._path = Path(path)
+        self._purpose = purpose
         with self._path.open("rb") as file:
             self._stamp = _stamp(file.fileno())
             self._digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -33,12 +35,13 @@ class SentFile:
     def begin(self) -> Call[Upload]:
         """Begins an upload of it."""
         name = os.fsencode(self._path.name).decode(errors="replace")
-        return create_upload(self.size, name=name, sha256=self._digest)
+        return create_upload(self.size, name=name, sha256=self._digest, purpose=self._purpose)
 
     def is_of(self, upload: Upload) -> bool:
         """Whether an upload is of this file, and worth going on with."""
-        same = upload["size"] == self.size and upload["metadata"].get("sha256") == self._digest
-        return same and upload["status"] != "invalid"
+        told = upload["metadata"]
+        same = upload["size"] == self.size and told.get("sha256") == self._digest
+        return same and told.get("purpose") == self._purpose and upload["status"] != "invalid"
 
     def checked(self, upload: Upload) -> Upload:
         """An upload that was named to go on with.

@@ -1954,7 +1954,7 @@ class SampleRecord(TypedDict):
 
 
 class ImportPreview(TypedDict):
-    """What a file has and how it maps; nothing of it is stored."""
+    """What a file has and how it maps."""
 
     object: Literal["import"]
     kind: str
@@ -1984,11 +1984,18 @@ class ImportPreview(TypedDict):
     notes: list[str]
     """What is not taken as it is, and what still has to be chosen."""
     job: dict[str, Any] | None
-    """A body for `POST /v1/jobs`, if there are texts; add judges."""
+    """A body for `POST /v1/jobs`, if there are texts; add judges. Of an upload, its `responses` name that."""
     persona_set: dict[str, Any] | None
     """A body for `POST /v1/persona-sets`, if there are personas without texts."""
     question_set: dict[str, Any] | None
     """A body for `POST /v1/question-sets`, if there are questions without answers."""
+
+
+class ImportReading(TypedDict):
+    """An upload that is being read; the same request answers what it has, once that is done."""
+
+    object: Literal["import_reading"]
+    upload: str
 
 
 class ImportedFrom(TypedDict):
@@ -4080,9 +4087,9 @@ class Upload(TypedDict):
     metadata: dict[str, str]
     """What its client said of the file. Our clients give its `sha256`, to find it again."""
     status: Literal["receiving", "reading", "ready", "invalid"]
-    """`receiving`: parts are missing. `reading`: all of a packed file is there and is read. `ready`: jobs can use it. `invalid`: records are wrong; none is stored."""
-    format: Literal["lines", "gzip", "zstd", "parquet"] | None
-    """`lines`: JSON Lines. `gzip`, `zstd`: the same, compressed. By the first bytes; `null` before these."""
+    """`receiving`: parts are missing. `reading`: all of a packed file is there and is read. `ready`: jobs can use its records. `invalid`: records are wrong; none is stored."""
+    format: Literal["lines", "gzip", "zstd", "parquet", "tool_file"] | None
+    """`lines`: JSON Lines. `gzip`, `zstd`: the same, compressed. By the first bytes; `null` before these. `tool_file`: another tool's file, by its `purpose`; `POST /v1/imports` makes records of it."""
     size: int
     """The file's bytes."""
     received: int

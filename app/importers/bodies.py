@@ -3,7 +3,7 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -38,15 +38,21 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _WORD = re.compile(r"[a-z0-9]+")
 
 
+Keep = Callable[[dict[str, Any]], str | None]
+"""Takes a response as a job's body has it; says why not, if it can't be kept."""
+
+
 class Collector:
     """Takes records one by one, so that a large file's are never all there twice.
 
     Args:
         options: What the user says beside the file.
+        keep: Takes the responses.
     """
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, keep: Keep) -> None:
         self._options = options
+        self._keep = keep
         self._gym_tasks = options.gym_tasks.keys()
         self._found = 0
         self._refused: list[RefusedRecord] = []
@@ -55,9 +61,9 @@ class Collector:
         self._persona_texts: Counter[str] = Counter()
         self._models: Counter[str] = Counter()
         self._tasks: Counter[str] = Counter()
-        self._prompts: set[str] = set()
+        self._prompts: set[int] = set()
         self._scores: dict[str, list[float]] = {}
-        self._responses: list[dict[str, Any]] = []
+        self._texts = 0
         self._questions: dict[str, dict[str, list[str]]] = {}
         self._samples: list[SampleRecord] = []
         self._unused: Counter[str] = Counter()
@@ -111,9 +117,9 @@ class Collector:
         elif chosen.task is None and said.task is not None:
             own = {"item": said.item, "run": said.run, "instruction": said.instruction}
             response |= {name: value for name, value in own.items() if value is not None}
-        fault = self._add_verdict(response, said)
+        fault = self._add_verdict(response, said) or self._keep(response)
         if fault is None:
-            self._responses.append(response)
+            self._verdicts += self._options.score in said.scores
             self._recognised += known is not None
             self._count(said, model, persona, task)
         return fault
@@ -121,7 +127,7 @@ class Collector:
     def _fault_of_text(self, said: Said, task: str, model: str) -> str | None:
         texts = said.units or [said.text]
         fault = next((each for text in texts if (each := fault_of(text, TEXT_CHARACTERS))), None)
-        if fault is None and len(self._responses) >= MOST_TEXTS:
+        if fault is None and self._texts >= MOST_TEXTS:
             fault = f"a job has at most {MOST_TEXTS:,} texts"
         if fault is None and task in self._gym_tasks:
             fault = _fault_of_question(said.prompt)
@@ -169,7 +175,6 @@ class Collector:
             response["grades"] = {judge: number}
         else:
             response["verdicts"] = [{"judge": judge, "score": number}]
-        self._verdicts += 1
         return None
 
     def _on_judges_scale(self, score: float) -> tuple[int, str | None]:
@@ -192,7 +197,7 @@ class Collector:
         chosen = self._options
         if len(chosen.traits) > 1:
             return "the scores are on one trait; name only that"
-        if len(self._responses) >= MOST_TEXTS:
+        if self._texts >= MOST_TEXTS:
             return f"a job has at most {MOST_TEXTS:,} texts"
         task = chosen.task or (SEVERAL_ITEMS if scored.item is not None else DEFAULT_TASK)
         if task in self._gym_tasks:
@@ -205,18 +210,20 @@ class Collector:
         response["verdicts"] = [{"judge": JUDGE, "scores": list(scored.scores)}]
         if scored.item is not None:
             response["item"] = "-".join([*chosen.traits, str(scored.item + 1)])
-        self._responses.append(response)
-        self._scored += 1
-        self._count(Said(scored.place, "", model=model), model, persona, task)
-        return None
+        fault = self._keep(response)
+        if fault is None:
+            self._scored += 1
+            self._count(Said(scored.place, "", model=model), model, persona, task)
+        return fault
 
     def _count(self, said: Said, model: str, persona: str, task: str) -> None:
+        self._texts += 1
         self._models[model] += 1
         self._unnamed_models += (self._options.model or said.model) is None
         self._tasks[task] += 1
         self._persona_texts[persona] += 1
         if said.prompt is not None:
-            self._prompts.add(said.prompt)
+            self._prompts.add(hash(said.prompt))
         for name, score in said.scores.items():
             self._scores.setdefault(_visible(name[:MOST_IN_NAME]), []).append(score)
         if len(self._samples) < SAMPLES:
@@ -314,7 +321,7 @@ class Collector:
             return f"more than {MAX_QUESTIONS:,} questions of a persona and task"
         of_task.append(asked.question)
         self._models.update(model[:MOST_IN_NAME] for model in asked.models)
-        self._prompts.add(asked.question)
+        self._prompts.add(hash(asked.question))
         if len(self._samples) < SAMPLES:
             self._samples.append(
                 SampleRecord(
@@ -329,12 +336,13 @@ class Collector:
             )
         return None
 
-    def preview(self, kind: str, mapping: Mapping[str, str]) -> ImportPreview:
+    def preview(self, kind: str, mapping: Mapping[str, str], responses: object) -> ImportPreview:
         """What was found, and what can be sent.
 
         Args:
             kind: The file's kind.
             mapping: What of the file becomes what.
+            responses: The responses that were kept, as a job's body has or names them.
 
         Raises:
             InvalidJobError: If the chosen score has another scale than judges, and nobody said which.
@@ -366,8 +374,8 @@ class Collector:
             ],
             samples=self._samples,
             notes=self._notes(),
-            job=self._job(own, kind) if self._responses else None,
-            persona_set={"personas": own} if own and not self._responses else None,
+            job=self._job(own, kind, responses) if self._texts else None,
+            persona_set={"personas": own} if own and not self._texts else None,
             question_set={"questions": self._questions} if self._questions else None,
         )
 
@@ -389,9 +397,9 @@ class Collector:
             return f"as they are, from {JUDGES.minimum} to {JUDGES.maximum}"
         return f"{scale}, as {scale.in_words()}"
 
-    def _job(self, own: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    def _job(self, own: list[dict[str, Any]], kind: str, responses: object) -> dict[str, Any]:
         named = [id_ for id_, persona in self._personas.items() if not persona]
-        body = {"personas": [*named, *own], "tasks": list(self._tasks), "responses": self._responses}
+        body = {"personas": [*named, *own], "tasks": list(self._tasks), "responses": responses}
         if self._judges:
             source = {"source": kind, "note": "Verdicts of a job, from its export."}
             body["judges"] = [{"imported": judge, "provenance": source} for judge in self._judges]
@@ -416,7 +424,7 @@ class Collector:
             notes.append(f"No task is named: texts are taken as {DEFAULT_TASK}. Choose another with task.")
         if atomic and any(persona and "traits" not in persona for persona in self._personas.values()):
             notes.append(f"{', '.join(atomic)} measures traits: give them with trait, such as E=high.")
-        if self._responses and len(atomic) < len(self._tasks) and not self._verdicts:
+        if self._texts and len(atomic) < len(self._tasks) and not self._verdicts:
             notes.append("PersonaGym's tasks need a reasoner, which writes their exemplars.")
         if len(self._prompts) > 1 and self._recognised < sum(self._tasks[task] for task in atomic):
             notes.append(
@@ -434,18 +442,8 @@ class Collector:
     def _notes_on_scores(self) -> Iterator[str]:
         if self._scores and self._options.score is None:
             yield "Scores are shown, not imported; with score, one of them is a judge's verdict."
-        if self._options.score is not None and self._verdicts < len(self._responses):
+        if self._options.score is not None and self._verdicts < self._texts:
             yield "Some texts lack the score that was chosen; that is no number."
-
-
-def collect(
-    records: Iterable[Record], kind: str, mapping: Mapping[str, str], options: Options
-) -> ImportPreview:
-    """What a file's records become; see :class:`Collector`."""
-    collector = Collector(options)
-    for record in records:
-        collector.add(record)
-    return collector.preview(kind, mapping)
 
 
 def _id_of(description: str, name: str | None) -> str:

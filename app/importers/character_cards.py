@@ -59,7 +59,7 @@ def card_of_picture(document: Document) -> dict[str, Any]:
     Raises:
         InvalidJobError: If there is none, or the picture is broken before it.
     """
-    texts = dict(_texts(document.data))
+    texts = dict(_texts(document.whole()))
     keyword = next((each for each in KEYWORDS if each in texts), None)
     if keyword is None:
         raise wrong_file("the picture has no character card (no chunk `chara` or `ccv3`)")

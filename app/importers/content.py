@@ -1,19 +1,29 @@
 """What a file is before anything is known of its tool: JSON, JSON Lines, YAML, CSV, Parquet, zip or PNG."""
 
+import codecs
 import csv
 import json
+import os
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
+from functools import partial
+from itertools import islice
+from typing import Any, BinaryIO
 
 import yaml
 
+from app.domain.errors import FieldError
 from app.domain.judging.stepwise_json import StepwiseDecoder
 from app.importers.parquet import read_parquet
 from app.importers.records import Refused, wrong_file
 
+UNPACKED_BYTES = 64 * 1024 * 1024
+"""How much of a packed file is unpacked, unless it is read piece by piece; and the longest file that is read whole."""
+PIECE_BYTES = 1024 * 1024
+LINE_CHARACTERS = 16 * 1024 * 1024
+"""Longest line of JSON Lines and CSV."""
 SHORT_CHARACTERS = 64 * 1024
 """The longest JSON that is parsed in one step, in which no other thread runs."""
 MOST_NESTED = 500_000
@@ -25,6 +35,7 @@ YAML_CHARACTERS = 500_000
 FIRST_LINES = 20
 """Among so many lines is one of JSON, if a file is JSON Lines."""
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
+_UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
 
 
 class Form(StrEnum):
@@ -45,67 +56,120 @@ RECORDS = ROWS | {Form.JSON}
 MAGIC = {b"\x89PNG\r\n\x1a\n": Form.PNG, b"PK\x03\x04": Form.ZIP, b"PAR1": Form.PARQUET}
 
 
+Row = tuple[str, Any]
+"""A row's value, or why it has none, with its place."""
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A file, parsed as far as its form tells.
+    """A file, parsed as far as its form tells. Of rows no more is held than is being read.
 
     Attributes:
         form: Its form.
         name: Its name, without directories; may be empty.
-        data: Its bytes.
+        file: Its bytes.
+        most: So many bytes of it are unpacked.
         value: Of JSON and YAML: what it says.
-        rows: Of JSON Lines, CSV and Parquet: each row's value with its place, or why it has none.
+        rows: Of JSON Lines, CSV and Parquet: the rows, from the first on.
+        head: Its first value that is an object; empty if there is none.
     """
 
     form: Form
     name: str
-    data: bytes
-    value: Any = None
-    rows: Sequence[tuple[str, Any]] = ()
+    file: BinaryIO
+    most: int
+    value: Any
+    rows: Callable[[], Iterator[Row]]
+    head: dict[str, Any]
 
-    def records(self) -> Iterator[tuple[str, Any]]:
+    def records(self) -> Iterator[Row]:
         """The values of lines, or of a JSON list, or the only one; each with its place."""
-        if self.form in ROWS:
-            yield from self.rows
-        elif isinstance(self.value, list):
-            yield from ((f"/{n}", value) for n, value in enumerate(self.value))
-        elif self.form in {Form.JSON, Form.YAML}:
-            yield "", self.value
+        return self.rows()
 
     def first(self) -> dict[str, Any]:
         """The first value that is an object; empty if there is none."""
-        return next((value for _, value in self.records() if isinstance(value, dict)), {})
+        return self.head
+
+    def whole(self) -> bytes:
+        """All of its bytes.
+
+        Raises:
+            InvalidJobError: If they are too many.
+        """
+        return _whole(self.file)
 
 
-def read_document(data: bytes, name: str) -> Document:
+def read_document(file: BinaryIO, name: str, most: int = UNPACKED_BYTES) -> Document:
     """Parses a file.
 
     Args:
-        data: Its bytes. Untrusted.
+        file: It. Untrusted.
         name: Its name; the ending tells YAML and CSV.
+        most: So many bytes of it may be unpacked.
 
     Raises:
         InvalidJobError: If it has none of the forms, with line and column where they are known.
     """
-    form = next((form for magic, form in MAGIC.items() if data.startswith(magic)), None)
-    if form is Form.PARQUET:
-        return Document(form, name, data, rows=list(read_parquet(data)))
-    if form is not None:
-        return Document(form, name, data)
-    text = _text(data)
-    if not text.strip():
+    form, value = _form(file, name)
+    rows = _rows(form, file, value, most)
+    head = next((each for _, each in rows() if isinstance(each, dict)), {})
+    return Document(form, name, file, most, value, rows, head)
+
+
+def _form(file: BinaryIO, name: str) -> tuple[Form, Any]:
+    """A file's form, and of JSON and YAML its value."""
+    file.seek(0)
+    beginning = file.read(max(map(len, MAGIC)))
+    packed = next((form for magic, form in MAGIC.items() if beginning.startswith(magic)), None)
+    if packed is not None:
+        return packed, None
+    if next(_filled_lines(file), None) is None:
         raise wrong_file("the file is empty")
     ending = name.rpartition(".")[2].casefold()
     if ending in {"yaml", "yml"}:
-        return Document(Form.YAML, name, data, _yaml(text))
+        return Form.YAML, _yaml(_text(file))
     if ending == "csv":
-        return Document(Form.CSV, name, data, rows=_csv(text))
-    if _is_lines(text):
-        return Document(Form.LINES, name, data, rows=_lines(text))
+        return Form.CSV, None
+    if _is_lines(file):
+        return Form.LINES, None
     try:
-        return Document(Form.JSON, name, data, parse_json(text))
+        return Form.JSON, parse_json(_text(file))
     except ValueError as error:
         raise wrong_file(f"neither JSON nor JSON Lines: {error}") from error
+
+
+def _rows(form: Form, file: BinaryIO, value: Any, most: int) -> Callable[[], Iterator[Row]]:
+    if form in {Form.ZIP, Form.PNG}:
+        return lambda: iter(())
+    if form in {Form.JSON, Form.YAML}:
+        return partial(_values, value)
+    if form is Form.PARQUET:
+        return partial(_parquet, file, most)
+    return partial(_csv if form is Form.CSV else _lines, file)
+
+
+def _values(value: Any) -> Iterator[Row]:
+    """The values of a list, or the only one."""
+    if isinstance(value, list):
+        yield from ((f"/{n}", each) for n, each in enumerate(value))
+    else:
+        yield "", value
+
+
+def _parquet(file: BinaryIO, most: int) -> Iterator[Row]:
+    unpacked = number = 0
+    for some in read_parquet(file, skip=0):
+        unpacked += some.size
+        for row in some.rows:
+            number += 1
+            place = f"/rows/{number}"
+            _check_number(number, place)
+            if unpacked > most:
+                raise wrong_file(f"the file unpacks to more than {most:,} bytes", place)
+            if isinstance(row, FieldError):
+                yield place, Refused(f"{place}{row.pointer}", row.message)
+            else:
+                yield place, row
 
 
 def parse_json(text: str) -> Any:
@@ -127,24 +191,63 @@ def parse_json(text: str) -> Any:
         raise ValueError("a number is too long") from error
 
 
-def _text(data: bytes) -> str:
-    encoding = "utf-16" if data.startswith((b"\xff\xfe", b"\xfe\xff")) else "utf-8-sig"
-    try:
-        return data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise wrong_file(f"not UTF-8: byte {error.start + 1} of the file", f"/lines/{line}") from error
+def _whole(file: BinaryIO) -> bytes:
+    if file.seek(0, os.SEEK_END) > UNPACKED_BYTES:
+        raise wrong_file(
+            f"a file of this kind is read whole and may have {UNPACKED_BYTES:,} bytes; divide it, or write JSON Lines"
+        )
+    file.seek(0)
+    return file.read()
 
 
-def _filled_lines(text: str) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(_LINE.finditer(text), 1):
-        if line[1].strip():
-            yield number, line[1]
+def _text(file: BinaryIO) -> str:
+    _whole(file)
+    return "".join(_decoded(file))
 
 
-def _is_lines(text: str) -> bool:
+def _decoded(file: BinaryIO) -> Iterator[str]:
+    """A file's text, piece by piece."""
+    file.seek(0)
+    encoding = "utf-16" if file.read(2) in _UTF_16 else "utf-8-sig"
+    file.seek(0)
+    decoder = codecs.getincrementaldecoder(encoding)()
+    at, line, piece = 0, 1, b"-"
+    while piece:
+        piece = file.read(PIECE_BYTES)
+        try:
+            yield decoder.decode(piece, final=not piece)
+        except UnicodeDecodeError as error:
+            begin = at + len(piece) - len(error.object) + error.start
+            line += error.object.count(b"\n", 0, error.start)
+            raise wrong_file(f"not UTF-8: byte {begin + 1} of the file", f"/lines/{line}") from error
+        at, line = at + len(piece), line + piece.count(b"\n")
+
+
+def _lines_with_ends(file: BinaryIO) -> Iterator[str]:
+    rest, number = "", 0
+    for piece in _decoded(file):
+        text = rest + piece
+        # A carriage return at the end may be the first half of a line's end.
+        end = max(text.rfind("\n"), text.rfind("\r", 0, -1)) + 1
+        for line in _LINE.finditer(text, 0, end):
+            if line[0]:
+                number += 1
+                yield line[0]
+        rest = text[end:]
+        if len(rest) > LINE_CHARACTERS:
+            raise wrong_file(f"a line of more than {LINE_CHARACTERS:,} characters", f"/lines/{number + 1}")
+    yield from (line[0] for line in _LINE.finditer(rest) if line[0])
+
+
+def _filled_lines(file: BinaryIO) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(_lines_with_ends(file), 1):
+        if line.strip():
+            yield number, line.rstrip("\r\n")
+
+
+def _is_lines(file: BinaryIO) -> bool:
     """Whether several lines are JSON objects of their own."""
-    beginning = [line for (_, line), _ in zip(_filled_lines(text), range(FIRST_LINES), strict=False)]
+    beginning = [line for _, line in islice(_filled_lines(file), FIRST_LINES)]
     objects = [line for line in beginning if line.startswith("{") and _is_json(line)]
     return len(beginning) > 1 and bool(objects)
 
@@ -157,30 +260,26 @@ def _is_json(line: str) -> bool:
     return True
 
 
-def _lines(text: str) -> list[tuple[str, Any]]:
-    rows: list[tuple[str, Any]] = []
-    for number, line in _filled_lines(text):
+def _lines(file: BinaryIO) -> Iterator[Row]:
+    for n, (number, line) in enumerate(_filled_lines(file), 1):
         place = f"/lines/{number}"
+        _check_number(n, place)
         try:
-            rows.append((place, parse_json(line)))
+            yield place, parse_json(line)
         except ValueError as error:
             reason = re.sub(r" \(line 1, (column \d+)\)", r" (\1)", str(error))
-            rows.append((place, Refused(place, f"not JSON: {reason}")))
-        _check_number(rows, place)
-    return rows
+            yield place, Refused(place, f"not JSON: {reason}")
 
 
-def _check_number(rows: Sequence[object], place: str) -> None:
-    if len(rows) > MOST_RECORDS:
+def _check_number(number: int, place: str) -> None:
+    if number > MOST_RECORDS:
         raise wrong_file(f"more than {MOST_RECORDS:,} records; divide the file", place)
 
 
-def _csv(text: str) -> list[tuple[str, Any]]:
-    lines = (line[0] for line in _LINE.finditer(text) if line[0])
-    reader = csv.reader(lines, strict=True)
-    rows: list[tuple[str, Any]] = []
+def _csv(file: BinaryIO) -> Iterator[Row]:
+    reader = csv.reader(_lines_with_ends(file), strict=True)
     header: list[str] | None = None
-    place = "/lines/1"
+    number, place = 0, "/lines/1"
     try:
         for row in reader:
             if not any(cell.strip() for cell in row):
@@ -189,15 +288,15 @@ def _csv(text: str) -> list[tuple[str, Any]]:
                 header = [cell.strip() for cell in row]
                 if len(set(header)) < len(header):
                     raise wrong_file("a column appears twice", place)
-            elif len(row) != len(header):
-                rows.append((place, Refused(place, "has not as many fields as the header")))
             else:
-                rows.append((place, dict(zip(header, row, strict=True))))
-            _check_number(rows, place)
+                number += 1
+                _check_number(number, place)
+                fits = len(row) == len(header)
+                wrong = Refused(place, "has not as many fields as the header")
+                yield place, dict(zip(header, row, strict=True)) if fits else wrong
             place = f"/lines/{reader.line_num + 1}"
     except csv.Error as error:
-        rows.append((place, Refused(place, f"not CSV from here on: {error}")))
-    return rows
+        yield place, Refused(place, f"not CSV from here on: {error}")
 
 
 class _YamlLoader(yaml.SafeLoader):

@@ -1,11 +1,11 @@
 """Inspect's logs: `.eval`, an archive with a file for each sample, and `.json`."""
 
-import io
+import os
 import struct
 import zipfile
 import zlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, BinaryIO
 
 import pyarrow as pa
 
@@ -22,8 +22,10 @@ from app.importers.records import (
     wrong_file,
 )
 
-UNPACKED_BYTES = 64 * 1024 * 1024
-"""How much of an archive is unpacked, and of one file in it a quarter: logs also have every event."""
+SAMPLE_BYTES = 16 * 1024 * 1024
+"""How much of one file in an archive is unpacked: logs also have every event."""
+LIST_BYTES = 16 * 1024 * 1024
+"""How long an archive's list of files may be, which is held in memory."""
 LOCAL_HEADER = 30
 ZSTANDARD = 93
 """The method by which Inspect packs; Python knows it from 3.14 on."""
@@ -58,105 +60,115 @@ def read_archive(document: Document) -> Iterator[Record]:
         InvalidJobError: If it is no archive that can be read, or has no samples.
     """
     try:
-        archive = zipfile.ZipFile(io.BytesIO(document.data))
+        archive = zipfile.ZipFile(_Archive(document.file))
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
         raise wrong_file("not a zip archive that can be read") from error
     with archive:
-        members = archive.infolist()
-        names = [each for each in members if each.filename.startswith("samples/")]
+        names = [each for each in archive.infolist() if each.filename.startswith("samples/")]
         if not names:
             raise wrong_file("the archive is no log of Inspect: it has no samples")
-        left = _Left(UNPACKED_BYTES)
-        model = _model_of(archive, document.data, members, left)
+        unpacker = _Unpacker(archive, document)
+        model = _model_of(unpacker)
         for member in names:
             place = f"/files/{member.filename.encode(errors='replace').decode()}"
             try:
-                sample = _json_of(archive, document.data, member, left)
+                sample = unpacker.json_of(member)
             except ValueError as error:
                 yield Refused(place, str(error))
             else:
                 yield from _whole_sample(place, sample, model)
 
 
-class _Left:
-    """How much may still be unpacked."""
+class _Archive:
+    """An archive of which no long list of files is read: that is read at once, and its entries take much more memory than it."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, file: BinaryIO) -> None:
+        self._read = file.read
+        self.seek, self.tell, self.seekable = file.seek, file.tell, file.seekable
 
-    @property
-    def of_one(self) -> int:
-        return min(self.size, UNPACKED_BYTES // 4)
+    def read(self, size: int = -1, /) -> bytes:
+        """So many bytes."""
+        if size > LIST_BYTES:
+            raise wrong_file(f"the archive's list of files has {size:,} bytes; at most {LIST_BYTES:,}")
+        return self._read(size)
 
-    def take(self, size: int) -> None:
-        self.size -= size
+
+class _Unpacker:
+    """Unpacks files of an archive, up to what its document allows together."""
+
+    def __init__(self, archive: zipfile.ZipFile, document: Document) -> None:
+        self.archive = archive
+        self._file = document.file
+        self._most = self._left = document.most
+
+    def json_of(self, member: zipfile.ZipInfo) -> Any:
+        """What a file of the archive says.
+
+        Raises:
+            ValueError: If it can't be unpacked or is no JSON, with the reason for people.
+        """
+        most = min(self._left, SAMPLE_BYTES)
+        content = self._unpacked(member, most)
+        if len(content) > most:
+            raise ValueError(
+                f"unpacks to too much: a log's files unpack to {self._most:,} bytes at most, each to {SAMPLE_BYTES:,}"
+            )
+        self._left -= len(content)
+        try:
+            return parse_json(content.decode())
+        except UnicodeDecodeError as error:
+            raise ValueError("is not UTF-8") from error
+        except ValueError as error:
+            raise ValueError(f"not JSON: {error}") from error
+
+    def _unpacked(self, member: zipfile.ZipInfo, most: int) -> bytes:
+        try:
+            if member.compress_type == ZSTANDARD:
+                return self._unpacked_zstandard(member, most)
+            with self.archive.open(member) as file:
+                return file.read(most + 1)
+        except NotImplementedError as error:
+            reason = f"is packed by a method that is not read here ({member.compress_type})"
+            raise ValueError(reason) from error
+        except (
+            zipfile.BadZipFile,
+            zlib.error,
+            EOFError,
+            OSError,
+            RuntimeError,
+            ValueError,
+            struct.error,
+        ) as error:
+            raise ValueError("can't be unpacked") from error
+
+    def _unpacked_zstandard(self, member: zipfile.ZipInfo, most: int) -> bytes:
+        self._file.seek(member.header_offset)
+        header = self._file.read(LOCAL_HEADER)
+        if not header.startswith(b"PK\x03\x04") or member.compress_size > LIST_BYTES:
+            raise zipfile.BadZipFile
+        name, extra = struct.unpack_from("<HH", header, 26)
+        self._file.seek(name + extra, os.SEEK_CUR)
+        packed = self._file.read(member.compress_size)
+        with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
+            content: bytes = stream.read(most + 1)
+        if len(content) <= most and zlib.crc32(content) != member.CRC:
+            raise zipfile.BadZipFile
+        return content
 
 
-def _model_of(
-    archive: zipfile.ZipFile, data: bytes, members: list[zipfile.ZipInfo], left: _Left
-) -> str | None:
+def _model_of(unpacker: _Unpacker) -> str | None:
     """The model of a log; one that was broken off has only its beginning."""
-    by_name = {each.filename: each for each in members}
+    by_name = {each.filename: each for each in unpacker.archive.infolist()}
     for name in ("_journal/start.json", "header.json"):
         if name in by_name:
             try:
-                head = _json_of(archive, data, by_name[name], left)
+                head = unpacker.json_of(by_name[name])
             except ValueError as error:
                 raise wrong_file(str(error), f"/files/{name}") from error
             model = text_or_none(optional(head, "eval", "model"))
             if model is not None:
                 return model
     return None
-
-
-def _json_of(archive: zipfile.ZipFile, data: bytes, member: zipfile.ZipInfo, left: _Left) -> Any:
-    """What a file of the archive says.
-
-    Raises:
-        ValueError: If it can't be unpacked or is no JSON, with the reason for people.
-    """
-    most = left.of_one
-    try:
-        if member.compress_type == ZSTANDARD:
-            content = _unpacked_zstandard(data, member, most)
-        else:
-            with archive.open(member) as file:
-                content = file.read(most + 1)
-    except NotImplementedError as error:
-        raise ValueError(f"is packed by a method that is not read here ({member.compress_type})") from error
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        OSError,
-        RuntimeError,
-        ValueError,
-        struct.error,
-    ) as error:
-        raise ValueError("can't be unpacked") from error
-    if len(content) > most:
-        raise ValueError(f"unpacks to too much: a log's files unpack to {UNPACKED_BYTES:,} bytes at most")
-    left.take(len(content))
-    try:
-        return parse_json(content.decode())
-    except UnicodeDecodeError as error:
-        raise ValueError("is not UTF-8") from error
-    except ValueError as error:
-        raise ValueError(f"not JSON: {error}") from error
-
-
-def _unpacked_zstandard(data: bytes, member: zipfile.ZipInfo, most: int) -> bytes:
-    start = member.header_offset
-    if data[start : start + 4] != b"PK\x03\x04":
-        raise zipfile.BadZipFile
-    name, extra = struct.unpack_from("<HH", data, start + 26)
-    begin = start + LOCAL_HEADER + name + extra
-    packed = data[begin : begin + member.compress_size]
-    with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
-        content: bytes = stream.read(most + 1)
-    if len(content) <= most and zlib.crc32(content) != member.CRC:
-        raise zipfile.BadZipFile
-    return content
 
 
 def _whole_sample(place: str, sample: Any, model: str | None) -> Iterator[Record]:

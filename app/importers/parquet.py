@@ -1,4 +1,4 @@
-"""Parquet files, unpacked no further than a limit."""
+"""Parquet files, read some rows at a time."""
 
 import os
 from collections.abc import Iterator
@@ -11,37 +11,13 @@ from app.domain.errors import FieldError, InvalidJobError, escape_pointer
 from app.importers.parquet_pages import File, check_histograms, check_pages
 from app.importers.records import wrong_file
 
-MOST_ROWS = 200_000
 BATCH_ROWS = 64
 UNPACKED_BYTES = 64 * 1024 * 1024
-"""How much of a Parquet file in a body is unpacked."""
+"""How much is unpacked at a time: less than two pages of each column."""
 FOOTER_BYTES = 16 * 1024 * 1024
 _MAGIC = {b"PAR1", b"PARE"}
 SOME_ROWS, SOME_BYTES = 2_000, 1024 * 1024
 """Rows that are handed on together, and about how long they are."""
-
-
-def read_parquet(data: bytes) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a Parquet file, from 1.
-
-    A dictionary's value may stand in any number of rows, so rows are counted as they come out, few at a time where values are long.
-
-    Raises:
-        InvalidJobError: If it can't be read, or is too large.
-    """
-    file = _opened(pa.BufferReader(data))
-    if file.table.metadata.num_rows > MOST_ROWS:
-        raise wrong_file(f"{file.table.metadata.num_rows:,} rows; at most {MOST_ROWS:,}")
-    if file.plain > UNPACKED_BYTES:
-        raise wrong_file(f"the file unpacks to {file.plain:,} bytes; at most {UNPACKED_BYTES:,}")
-    unpacked, number = 0, 0
-    for batch in _batches(file):
-        for row in _rows(batch, number + 1):
-            number += 1
-            unpacked += _size(row)
-            if unpacked > UNPACKED_BYTES:
-                raise wrong_file(f"the file unpacks to more than {UNPACKED_BYTES:,} bytes", f"/rows/{number}")
-            yield f"/rows/{number}", row
 
 
 class Rows(NamedTuple):
@@ -56,7 +32,7 @@ class Rows(NamedTuple):
     size: int
 
 
-def read_large_parquet(file: File, *, skip: int) -> Iterator[Rows]:
+def read_parquet(file: File, *, skip: int) -> Iterator[Rows]:
     """The rows of a Parquet file of any length, some at a time; of the file little more is held than a page of each column.
 
     Args:
@@ -91,12 +67,10 @@ class _Opened(NamedTuple):
 
     Attributes:
         table: The file.
-        plain: How many bytes it unpacks to, as its footer says.
         rows: How many rows can be held.
     """
 
     table: pq.ParquetFile
-    plain: int
     rows: int
 
 
@@ -107,17 +81,13 @@ def _opened(file: File) -> _Opened:
         if footer:
             check_histograms(footer, table.schema)
         names = table.schema_arrow.names
-        groups = [table.metadata.row_group(n) for n in range(table.metadata.num_row_groups)]
-        plain = sum(
-            group.column(n).total_uncompressed_size for group in groups for n in range(group.num_columns)
-        )
         longest = check_pages(file, table.metadata, table.schema)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _broken(error) from error
     repeated = next((name for name in names if names.count(name) > 1), None)
     if repeated is not None:
         raise wrong_file(f"the column {repeated[:100]!r} appears more than once")
-    return _Opened(table, plain, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest)))
+    return _Opened(table, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest)))
 
 
 def _footer(file: File) -> bytes:
@@ -146,7 +116,7 @@ def _size(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes) else 8
 
 
-def _batches(file: _Opened, groups: list[int] | None = None) -> Iterator[pa.RecordBatch]:
+def _batches(file: _Opened, groups: list[int]) -> Iterator[pa.RecordBatch]:
     batches = file.table.iter_batches(batch_size=file.rows, row_groups=groups, use_threads=False)
     while True:
         try:

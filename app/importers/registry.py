@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from io import BytesIO
+from typing import Any, BinaryIO
 
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers import (
@@ -19,8 +20,8 @@ from app.importers import (
     tables,
     traces,
 )
-from app.importers.bodies import collect
-from app.importers.content import RECORDS, Document, read_document
+from app.importers.bodies import Collector, Keep
+from app.importers.content import RECORDS, UNPACKED_BYTES, Document, read_document
 from app.importers.records import Options, Record, Refused, WrongRecordError, wrong_file
 
 Recognise = Callable[[Document, Options], bool]
@@ -179,6 +180,8 @@ KINDS = (
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)
+AT_ONCE = 100
+"""Records that are read at a time."""
 UNKNOWN = f"no kind of file that is known ({', '.join(NAMES)}); name columns, or the kind"
 SCORES = (
     "PersonaGym's scores are means by task, without the grades that they are of: nothing can be computed from them;"
@@ -186,23 +189,67 @@ SCORES = (
 )
 
 
-def read_import(data: bytes, name: str, kind: str | None, options: Options) -> ImportPreview:
-    """Reads a file.
+class FileImport:
+    """A file that is being read.
 
     Args:
-        data: Its bytes. Untrusted.
+        file: It. Untrusted.
         name: Its name; may be empty.
         kind: Its kind, if the user names it.
         options: What the user says beside the file.
+        keep: Takes its responses.
+        most: So many bytes of it may be unpacked.
 
     Raises:
         InvalidJobError: If it can't be read, with the place.
     """
-    document = read_document(data, name)
-    found = next(
-        (each for each in KINDS if (each.name == kind if kind else each.recognises(document, options))), None
-    )
-    if found is None:
-        raise wrong_file(SCORES if own_files.is_scores(document) else UNKNOWN)
-    mapping = found.mapping(document, options) if callable(found.mapping) else found.mapping
-    return collect(found.read(document, options), found.name, mapping, options)
+
+    def __init__(
+        self,
+        file: BinaryIO,
+        name: str,
+        kind: str | None,
+        options: Options,
+        keep: Keep,
+        most: int = UNPACKED_BYTES,
+    ) -> None:
+        document = read_document(file, name, most)
+        found = next(
+            (each for each in KINDS if (each.name == kind if kind else each.recognises(document, options))),
+            None,
+        )
+        if found is None:
+            raise wrong_file(SCORES if own_files.is_scores(document) else UNKNOWN)
+        self._kind = found.name
+        self._mapping = found.mapping(document, options) if callable(found.mapping) else found.mapping
+        self._records = found.read(document, options)
+        self._collector = Collector(options, keep)
+
+    def read(self, most: int) -> bool:
+        """Reads some more of its records; whether there may be others."""
+        for _ in range(most):
+            record = next(self._records, None)
+            if record is None:
+                return False
+            self._collector.add(record)
+        return True
+
+    def preview(self, responses: object) -> ImportPreview:
+        """What was found, and what can be sent.
+
+        Args:
+            responses: Its responses, as a job's body has or names them.
+
+        Raises:
+            InvalidJobError: If the chosen score has another scale than judges, and nobody said which.
+        """
+        return self._collector.preview(self._kind, self._mapping, responses)
+
+
+def read_import(data: bytes, name: str, kind: str | None, options: Options) -> ImportPreview:
+    """What a file has, with its responses in full; see :class:`FileImport`."""
+    responses: list[dict[str, Any]] = []
+    found = FileImport(BytesIO(data), name, kind, options, responses.append)
+    while found.read(AT_ONCE):
+        pass
+    return found.preview(responses)

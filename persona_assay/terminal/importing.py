@@ -1,6 +1,7 @@
 """The command that reads other tools' files: `assay import`."""
 
 import json
+import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -10,12 +11,14 @@ import click
 from persona_assay.terminal.options import AS_JSON, URL, client_of
 from persona_assay.terminal.outcome import CommandError, print_json, say, told_errors
 from persona_assay.terminal.quantities import counted
-from persona_assay.types import ImportPreview, JobIn
+from persona_assay.types import ImportPreview, Job, JobIn
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
 
 Body = dict[str, Any]
+LARGE_BYTES = 4 * 1024 * 1024
+"""What is larger is sent in parts: a request's body ends at 8 MiB, and what a file becomes may be longer than it."""
 
 
 @click.command("import")
@@ -74,12 +77,10 @@ def import_(
 ) -> None:
     """Read files of other tools and show what is in them.
 
-    Nothing is stored without --submit. Exit status: 0 if anything was found.
+    No job or set is stored without --submit. Exit status: 0 if anything was found.
     """
     with told_errors(), client_of(url) as client:
-        previews = [
-            client.read_import(file.read_bytes(), **({"name": file.name} | options)) for file in files
-        ]
+        previews = [_read(client, file, options) for file in files]
         _show(files, previews, as_json=as_json)
         asked = ({"judges": list(judge)} if judge else {}) | ({"reasoner": reasoner} if reasoner else {})
         bodies = _bodies(previews, asked, name)
@@ -93,15 +94,28 @@ def import_(
             _send(client, bodies)
 
 
+def _read(client: "AssayClient", file: Path, options: Mapping[str, Any]) -> ImportPreview:
+    named = {"name": file.name, **options}
+    if file.stat().st_size <= LARGE_BYTES:
+        return client.read_import(file.read_bytes(), **named)
+    from persona_assay.terminal.uploading import sent  # noqa: PLC0415 - its progress bar takes time to import
+
+    upload = sent(client, file, purpose="import")["id"]
+    say(f"Reading {file.name} …")
+    return client.read_import(upload=upload, **named)
+
+
 def _bodies(previews: Sequence[ImportPreview], asked: Body, name: str | None) -> dict[str, Body]:
     """What the files have together: a job, a persona set, a question set."""
     jobs = [preview["job"] for preview in previews if preview["job"]]
+    if len(jobs) > 1 and any(isinstance(job["responses"], dict) for job in jobs):
+        raise CommandError("a file of more than 4 MiB becomes a job of its own: import each by itself")
     found: dict[str, Body] = {}
     if jobs:
         found["job"] = {
             "personas": _distinct(each for job in jobs for each in job["personas"]),
             "tasks": _distinct(each for job in jobs for each in job["tasks"]),
-            "responses": [each for job in jobs for each in job["responses"]],
+            "responses": _together([job["responses"] for job in jobs]),
         }
         imported = _distinct(each for job in jobs for each in job.get("judges", []))
         found["job"] |= asked | ({"judges": [*imported, *asked.get("judges", [])]} if imported else {})
@@ -120,6 +134,13 @@ def _bodies(previews: Sequence[ImportPreview], asked: Body, name: str | None) ->
     return {kind: body | ({"name": name} if name else {}) for kind, body in found.items()}
 
 
+def _together(responses: Sequence[Any]) -> Any:
+    """The responses of all files; or the upload that the only one is in."""
+    if isinstance(responses[0], dict):
+        return responses[0]
+    return [each for some in responses for each in some]
+
+
 def _distinct(values: Any) -> list[Any]:
     return list({json.dumps(value, sort_keys=True): value for value in values}.values())
 
@@ -133,7 +154,22 @@ def _send(client: "AssayClient", bodies: Mapping[str, Body]) -> None:
         body = bodies["question_set"]
         click.echo(client.keep_questions(body["questions"], name=body.get("name"))["id"])
     if "job" in bodies:
-        click.echo(client.submit(cast("JobIn", bodies["job"]))["id"])
+        click.echo(_submitted(client, bodies["job"])["id"])
+
+
+def _submitted(client: "AssayClient", body: Body) -> Job:
+    """A job, whose responses are sent in parts if they are many."""
+    given = body["responses"]
+    lines = [json.dumps(each) + "\n" for each in given] if isinstance(given, list) else []
+    if sum(map(len, lines)) > LARGE_BYTES:
+        from persona_assay.terminal.uploading import sent  # noqa: PLC0415 - its progress bar takes time to import
+
+        with tempfile.TemporaryDirectory() as directory:
+            file = Path(directory, "responses.jsonl")
+            with file.open("w", encoding="ascii") as writing:
+                writing.writelines(lines)
+            body = body | {"responses": {"upload": sent(client, file)["id"]}}
+    return client.submit(cast("JobIn", body))
 
 
 def _show(files: Sequence[Path], previews: Sequence[ImportPreview], *, as_json: bool) -> None:

@@ -185,7 +185,9 @@ def submit(file: str, responses: Path | None, url: str, sending: Sending) -> Non
         if responses is not None:
             from persona_assay.terminal import uploading  # noqa: PLC0415
 
-            upload = uploading.sent(client, wanted, responses)
+            if "responses" in wanted:
+                raise CommandError("the job has `responses` already; leave them out, or --responses")
+            upload = uploading.sent(client, responses)
             wanted = {**wanted, "responses": {"upload": upload["id"]}}
             places = uploading.places(responses, upload)
         with places, described.places():

@@ -1,4 +1,4 @@
-"""Sends a file of existing texts before a job is submitted on it."""
+"""Sends a file before a job is submitted on its texts."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from persona_assay.terminal.consoles import err, printable
 from persona_assay.terminal.outcome import INTERRUPTED, CommandError, say
 from persona_assay.terminal.progress import LINE_SECONDS
 from persona_assay.terminal.quantities import counted, duration
-from persona_assay.types import JobIn, Upload
+from persona_assay.types import Upload
 
 if TYPE_CHECKING:
     from persona_assay import AssayClient
@@ -24,22 +24,20 @@ if TYPE_CHECKING:
 POINTERS = ("/responses/upload/lines/", "/responses/upload/rows/")
 
 
-def sent(client: "AssayClient", job: JobIn, file: Path) -> Upload:
-    """A file of texts for a job, sent as far as it has not been sent before.
+def sent(client: "AssayClient", file: Path, *, purpose: str | None = None) -> Upload:
+    """A file, sent as far as it has not been sent before.
 
     Args:
         client: The client.
-        job: The job, which has no texts.
-        file: The texts.
+        file: The file.
+        purpose: What it is for, as the client's `upload` is told.
 
     Raises:
-        CommandError: The job has texts, or the file can't be read or has errors.
+        CommandError: The file can't be read or has errors.
     """
-    if "responses" in job:
-        raise CommandError("the job has `responses` already; leave them out, or --responses")
     try:
         with shown(err()) as show:
-            upload = client.upload(file, on_progress=show)
+            upload = client.upload(file, purpose=purpose, on_progress=show)
     except OSError as error:
         raise CommandError(f"cannot read {file}: {error.strerror or error}") from error
     except KeyboardInterrupt:

@@ -115,8 +115,8 @@ def _choices(typed: Typed, name: str) -> ImportChoices:
     named = ("kind", "persona", "personas", "task", "model", "score", "scale", "questions")
     return ImportChoices(
         name=name,
-        trait=[each for each in typed.all("trait") if each],
-        column=[f"{what}={column}" for what in USUAL if (column := typed.text(f"column_{what}"))],
+        trait=tuple(each for each in typed.all("trait") if each),
+        column=tuple(f"{what}={column}" for what in USUAL if (column := typed.text(f"column_{what}"))),
         **{each: typed.text(each) or None for each in named},
     )
 

@@ -1,22 +1,25 @@
 """`/v1/imports`: files that other tools wrote, as bodies that can be sent."""
 
 import asyncio
+from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Query, Response
+from fastapi.responses import JSONResponse
 from pydantic import Field
 
 from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep
 from app.api.http.openapi import answers_with
+from app.api.http.problems import wrong_field
 from app.api.http.resources import resource
 from app.api.http.strict_json import StrictRequest
 from app.domain.contract import Line, Prose, Text
-from app.domain.jobs.import_preview import ImportPreview
+from app.domain.jobs.import_preview import ImportPreview, ImportReading
 from app.domain.keys.api_key import Scope
 from app.importers.registry import NAMES
 from app.importers.tables import USUAL
-from app.services.jobs.read_import import ImportChoices, read_file
+from app.services.jobs.read_import import ImportChoices, read_file, read_upload
 
 router = resource("/imports", "jobs")
 
@@ -30,8 +33,8 @@ Pairs = Annotated[list[Annotated[Text, Field(max_length=400)]], Field(max_length
 @router.post(
     "",
     operation_id="readImport",
-    responses=answers_with(ImportPreview),
-    openapi_extra={"requestBody": {"required": True, "content": {"application/octet-stream": BINARY}}},
+    responses=answers_with(ImportPreview) | answers_with(ImportReading, 202),
+    openapi_extra={"requestBody": {"content": {"application/octet-stream": BINARY}}},
     summary="Read another tool's file",
 )
 @needs(Scope.SUBMIT)
@@ -66,14 +69,30 @@ async def create(
     column: Annotated[
         Pairs, Query(description=f"Columns of a table, such as `text=answer`: {', '.join(USUAL)}.")
     ] = [],  # noqa: B006 - FastAPI copies it
+    upload: Annotated[
+        Line | None,
+        Query(description="An upload of the file, with `purpose` `import`, in place of the body."),
+    ] = None,
 ) -> Response:
-    """Recognizes a file, says what is in it and how it maps, and gives bodies for jobs and sets. Nothing is stored.
+    """Recognizes a file, says what is in it and how it maps, and gives bodies for jobs and sets. No job or set is stored.
 
     The body is the file as it is. Each text, persona or question, and each record without one, is either mapped or refused with a
-    reason. A file that can't be read as a whole is a 422 with the place.
+    reason. A file that can't be read as a whole is a 422 with the place. Of an `upload`, up to 256 MiB, the texts become its
+    records, in place of those of an earlier call; `job` names the upload. While that is going on, the answer is 202: repeat the request.
     """
-    chosen = ImportChoices(name, kind, persona, personas, trait, task, model, score, scale, questions, column)
-    data = await request.body()
-    found = await read_file(services.engine, services.submission.catalog, tenant, data, chosen)
+    chosen = ImportChoices(
+        name, kind, persona, personas, tuple(trait), task, model, score, scale, questions, tuple(column)
+    )
+    data, catalog = await request.body(), services.submission.catalog
+    if upload is None:
+        found = await read_file(services.engine, catalog, tenant, data, chosen)
+    elif data:
+        raise wrong_field("/query/upload", "can't be given with a file in the body")
+    else:
+        read = await read_upload(services.uploads, catalog, tenant, upload, chosen)
+        if read is None:
+            going_on = ImportReading(upload=upload).model_dump()
+            return JSONResponse(going_on, HTTPStatus.ACCEPTED, {"Retry-After": "1"})
+        found = read
     content = await asyncio.to_thread(found.model_dump_json)
     return Response(content, media_type="application/json")

@@ -100,7 +100,7 @@ Metadata = Annotated[
     Header(
         alias="Upload-Metadata",
         max_length=4096,
-        description="Names and base64 values; `filename` is shown as the upload's name.",
+        description="Names and base64 values; `filename` is shown as the upload's name. `purpose` `import`: another tool's file, for `POST /v1/imports`.",
         examples=["filename dGV4dHMuanNvbmw="],
     ),
 ]

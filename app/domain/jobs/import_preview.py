@@ -58,7 +58,7 @@ class SampleRecord(Answer):
 
 
 class ImportPreview(Answer):
-    """What a file has and how it maps; nothing of it is stored."""
+    """What a file has and how it maps."""
 
     object: Literal["import"] = "import"
     kind: str = Field(description="The file's kind.", examples=["inspect"])
@@ -79,7 +79,7 @@ class ImportPreview(Answer):
     samples: list[SampleRecord] = Field(description="The first five records.")
     notes: list[str] = Field(description="What is not taken as it is, and what still has to be chosen.")
     job: dict[str, Any] | None = Field(
-        description="A body for `POST /v1/jobs`, if there are texts; add judges."
+        description="A body for `POST /v1/jobs`, if there are texts; add judges. Of an upload, its `responses` name that."
     )
     persona_set: dict[str, Any] | None = Field(
         description="A body for `POST /v1/persona-sets`, if there are personas without texts."
@@ -87,3 +87,10 @@ class ImportPreview(Answer):
     question_set: dict[str, Any] | None = Field(
         description="A body for `POST /v1/question-sets`, if there are questions without answers."
     )
+
+
+class ImportReading(Answer):
+    """An upload that is being read; the same request answers what it has, once that is done."""
+
+    object: Literal["import_reading"] = "import_reading"
+    upload: str = Field(examples=["upl_01kxyz0abcdefghjkmnpqrstvw"])

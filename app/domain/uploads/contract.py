@@ -33,11 +33,12 @@ class Upload(Answer):
     )
     status: UploadStatus = Field(
         description="`receiving`: parts are missing. `reading`: all of a packed file is there and is read. "
-        "`ready`: jobs can use it. "
+        "`ready`: jobs can use its records. "
         "`invalid`: records are wrong; none is stored."
     )
     format: Format | None = Field(
-        description="`lines`: JSON Lines. `gzip`, `zstd`: the same, compressed. By the first bytes; `null` before these."
+        description="`lines`: JSON Lines. `gzip`, `zstd`: the same, compressed. By the first bytes; `null` before these. "
+        "`tool_file`: another tool's file, by its `purpose`; `POST /v1/imports` makes records of it."
     )
     size: int = Field(description="The file's bytes.")
     received: int = Field(description="Bytes received so far.")

@@ -2,7 +2,9 @@
 
 from typing import Literal
 
-Format = Literal["lines", "gzip", "zstd", "parquet"]
+Format = Literal["lines", "gzip", "zstd", "parquet", "tool_file"]
+TOOL_FILE: Format = "tool_file"
+"""Of an upload that is another tool's file, whatever its bytes are."""
 
 HEAD_BYTES = 4
 """So many tell it."""

@@ -1,8 +1,9 @@
-"""Reads another tool's file by what a person chose beside it; nothing is stored."""
+"""Reads another tool's file by what a person chose beside it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import BinaryIO
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -12,16 +13,21 @@ from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.sets.kinds import QUESTION_SET
+from app.importers.bodies import Keep
 from app.importers.known_personas import persona_words
 from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
-from app.importers.registry import NAMES, read_import
+from app.importers.registry import NAMES, FileImport, read_import
 from app.importers.tables import USUAL
 from app.importers.tool_scale import ToolScale
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
 from app.services.sets.persona_sets import find_persona_set
+from app.services.uploads.tool_files import make_records
+from app.services.uploads.uploads import TOOL_FILE_BYTES, UploadDependencies
 
+WAIT_SECONDS = 10.0
+"""So long a request waits for a file that was uploaded."""
 Questions = dict[str, dict[str, list[str]]]
 
 
@@ -33,13 +39,13 @@ class ImportChoices:
     kind: str | None = None
     persona: str | None = None
     personas: str | None = None
-    trait: Sequence[str] = ()
+    trait: tuple[str, ...] = ()
     task: str | None = None
     model: str | None = None
     score: str | None = None
     scale: str | None = None
     questions: str | None = None
-    column: Sequence[str] = ()
+    column: tuple[str, ...] = ()
 
 
 async def read_file(
@@ -50,13 +56,59 @@ async def read_file(
     Raises:
         InvalidJobError: If it can't be read, or a choice is none; the pointers of choices begin with ``/query``.
     """
+    options = await _options(engine, catalog, tenant, chosen)
+    return await on_a_thread(tenant, partial(read_import, data, chosen.name or "", chosen.kind, options))
+
+
+async def read_upload(
+    deps: UploadDependencies, catalog: Catalog, tenant: str, upload_id: str, chosen: ImportChoices
+) -> ImportPreview | None:
+    """The same of a file that was uploaded: its texts become the upload's records, which the job's body names.
+
+    Returns:
+        ``None`` if that takes long. It goes on; whoever asks for the same again waits for it.
+
+    Raises:
+        InvalidJobError: As above, or if there is no such upload.
+    """
+    options = await _options(deps.engine, catalog, tenant, chosen)
+
+    def begin(file: BinaryIO, name: str, keep: Keep) -> FileImport:
+        return FileImport(file, chosen.name or name, chosen.kind, options, keep, TOOL_FILE_BYTES)
+
+    work = partial(make_records, deps, tenant, upload_id, begin)
+    reading = await deps.tool_files.read(upload_id, (tenant, chosen), work, WAIT_SECONDS)
+    return None if reading is None else reading.result()
+
+
+async def _options(engine: AsyncEngine, catalog: Catalog, tenant: str, chosen: ImportChoices) -> Options:
+    """What a person chose, with what it names.
+
+    Raises:
+        InvalidJobError: If a choice is none.
+    """
     if chosen.kind is not None and chosen.kind not in NAMES:
         raise _wrong("kind", f"unknown kind; known: {', '.join(NAMES)}")
     content: Questions = (
         {} if chosen.questions is None else await _questions(engine, tenant, chosen.questions)
     )
     people = () if chosen.personas is None else await _people(engine, catalog, tenant, chosen.personas)
-    return await on_a_thread(tenant, partial(_read, data, chosen, catalog, content, people))
+    columns = _pairs("column", chosen.column)
+    for unknown in columns.keys() - USUAL.keys():
+        raise _wrong("column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
+    return Options(
+        persona=chosen.persona,
+        traits=_pairs("trait", chosen.trait),
+        task=chosen.task,
+        model=chosen.model,
+        score=chosen.score,
+        scale=None if chosen.scale is None else _scale(chosen.scale),
+        columns=columns,
+        gym_tasks=catalog.gym.tasks,
+        items=paper_items(catalog.tasks.values(), catalog.dimensions.values()),
+        questions=set_questions(content),
+        personas=persona_words(people, catalog.instructions),
+    )
 
 
 async def _people(engine: AsyncEngine, catalog: Catalog, tenant: str, id_: str) -> Sequence[Persona]:
@@ -74,28 +126,6 @@ async def _questions(engine: AsyncEngine, tenant: str, id_: str) -> Questions:
         raise _wrong("questions", f"there is no question set {id_!r}")
     content: Questions = found.content
     return content
-
-
-def _read(
-    data: bytes, chosen: ImportChoices, catalog: Catalog, content: Questions, people: Sequence[Persona]
-) -> ImportPreview:
-    columns = _pairs("column", chosen.column)
-    for unknown in columns.keys() - USUAL.keys():
-        raise _wrong("column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
-    options = Options(
-        persona=chosen.persona,
-        traits=_pairs("trait", chosen.trait),
-        task=chosen.task,
-        model=chosen.model,
-        score=chosen.score,
-        scale=None if chosen.scale is None else _scale(chosen.scale),
-        columns=columns,
-        gym_tasks=catalog.gym.tasks,
-        items=paper_items(catalog.tasks.values(), catalog.dimensions.values()),
-        questions=set_questions(content),
-        personas=persona_words(people, catalog.instructions),
-    )
-    return read_import(data, chosen.name or "", chosen.kind, options)
 
 
 def _scale(text: str) -> ToolScale:

@@ -4,7 +4,6 @@ The process that took the last part reads them, beside its requests. How far it 
 transaction; if it dies, whoever looks at the upload after a minute goes on. Two who read at once do no harm: one of them stores.
 """
 
-import asyncio
 from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Literal, NamedTuple
@@ -20,7 +19,7 @@ from app.domain.errors import InvalidJobError
 from app.domain.instruments.rules import Rules
 from app.domain.uploads.records import Place, Read, RecordError, read_lines, read_rows
 from app.importers.compressed import unpack
-from app.importers.parquet import read_large_parquet
+from app.importers.parquet import read_parquet
 from app.importers.records import wrong_file
 from app.services.long_texts import on_a_thread
 from app.services.uploads.progress import progress, record_columns
@@ -28,8 +27,6 @@ from app.services.uploads.stored_file import StoredFile
 
 log = structlog.get_logger(__name__)
 
-AT_ONCE = 2
-"""Uploads that a process reads at a time: it holds some pages of each."""
 WAIT_SECONDS = 5.0
 """So long the request that brings the last part waits, so that small files are read when it is answered."""
 
@@ -46,37 +43,6 @@ class Step(NamedTuple):
     read: Read
     unpacked: int
     last: bool = False
-
-
-class PackedReader:
-    """Reads packed uploads; one a process, of one event loop."""
-
-    def __init__(self) -> None:
-        self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(AT_ONCE)
-
-    async def read(self, work: "Reading", seconds: float) -> None:
-        """Sees to it that an upload is read, and waits for it, but not for long."""
-        task = self._tasks.get(work.upload_id)
-        if task is None:
-            task = self._tasks[work.upload_id] = asyncio.create_task(self._read(work))
-            task.add_done_callback(lambda _: self._tasks.pop(work.upload_id, None))
-        await asyncio.wait({task}, timeout=seconds)
-
-    def close(self) -> None:
-        """Breaks off; others go on."""
-        for task in self._tasks.values():
-            task.cancel()
-
-    async def _read(self, work: "Reading") -> None:
-        try:
-            async with self._turns:
-                await work.run()
-        except Exception as error:
-            if is_away(error):
-                log.warning("reading an upload failed", upload=work.upload_id, reason=reason(error))
-            else:
-                log.exception("reading an upload failed", upload=work.upload_id)
 
 
 class Reading(NamedTuple):
@@ -97,7 +63,16 @@ class Reading(NamedTuple):
     most_bytes: int
 
     async def run(self) -> None:
-        """Reads it, unless somebody else is at it."""
+        """Reads it, unless somebody else is at it; what keeps it from that is logged."""
+        try:
+            await self._read()
+        except Exception as error:
+            if is_away(error):
+                log.warning("reading an upload failed", upload=self.upload_id, reason=reason(error))
+            else:
+                log.exception("reading an upload failed", upload=self.upload_id)
+
+    async def _read(self) -> None:
         async with self.engine.begin() as connection:
             if not await parts.claim(connection, self.tenant, self.upload_id):
                 return
@@ -108,7 +83,7 @@ class Reading(NamedTuple):
         steps = _steps(file, row, self.rules(row), self.most_bytes)
         try:
             while row is not None and row.status == "reading":
-                step = await on_a_thread(self.tenant, partial(_next, steps, file))
+                step = await on_a_thread(self.tenant, partial(file.during, partial(next, steps)))
                 row = await self._store(row, step)
         except BaseException:
             async with self.engine.begin() as connection:
@@ -130,23 +105,6 @@ class Reading(NamedTuple):
             return await uploads.find(connection, self.tenant, self.upload_id)
 
 
-def _next(steps: Iterator[Step], file: StoredFile) -> Step:
-    """The next step.
-
-    Raises:
-        Exception: What kept the file's bytes from being had, whatever its reader made of it.
-    """
-    try:
-        step = next(steps)
-    except Exception:
-        if file.failed is not None:
-            raise file.failed from None
-        raise
-    if file.failed is not None:
-        raise file.failed
-    return step
-
-
 def _steps(file: StoredFile, row: UploadRow, rules: Rules, most: int) -> Iterator[Step]:
     """Reads a file from where it was left, up to the first records that are wrong."""
     at = Step(Read(Place(row.lines, row.tail, row.skipping)), row.unpacked)
@@ -164,7 +122,7 @@ def _steps(file: StoredFile, row: UploadRow, rules: Rules, most: int) -> Iterato
 
 
 def _rows(file: StoredFile, at: Step, rules: Rules, most: int) -> Iterator[Step]:
-    for some in read_large_parquet(file, skip=at.read.place.lines):
+    for some in read_parquet(file, skip=at.read.place.lines):
         at = Step(read_rows(at.read.place.lines + 1, some.rows, rules), at.unpacked + some.size)
         if at.unpacked > most:
             raise wrong_file(f"unpacks to more than {most:,} bytes")

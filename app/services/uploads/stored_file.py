@@ -1,31 +1,61 @@
 """An upload's bytes in the database, read like a file by a thread beside the event loop."""
 
 import asyncio
+import io
 import os
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.uploads import parts
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+T = TypeVar("T")
 
 
 class StoredFileError(Exception):
     """The bytes can't be had: the upload is gone, or the database away."""
 
 
-class StoredFile:
+class StoredFile(io.RawIOBase):
     """A file for readers that know nothing of databases; of one reader, on a thread of the running loop's process.
 
     Attributes:
         failed: Why bytes could not be had; whatever its reader made of that.
     """
 
-    closed = False
-
     def __init__(self, engine: AsyncEngine, tenant: str, upload_id: str, size: int) -> None:
         self._engine, self._tenant, self._upload_id, self._size = engine, tenant, upload_id, size
         self._loop = asyncio.get_running_loop()
         self._at = 0
         self.failed: BaseException | None = None
+
+    def during(self, work: Callable[[], T]) -> T:
+        """What somebody finds who reads it.
+
+        Raises:
+            Exception: What kept the file's bytes from being had, whatever the reader made of it.
+        """
+        try:
+            found = work()
+        except Exception:
+            if self.failed is not None:
+                raise self.failed from None
+            raise
+        if self.failed is not None:
+            raise self.failed
+        return found
+
+    def readable(self) -> bool:
+        """It can be read."""
+        return True
+
+    def seekable(self) -> bool:
+        """From any place on."""
+        return True
 
     def seek(self, offset: int, whence: int = os.SEEK_SET, /) -> int:
         """Goes to a place."""
@@ -36,6 +66,13 @@ class StoredFile:
     def tell(self) -> int:
         """Where it is."""
         return self._at
+
+    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+        """Fills a buffer; less of it at the end."""
+        into = memoryview(buffer).cast("B")
+        data = self.read(len(into))
+        into[: len(data)] = data
+        return len(data)
 
     def read(self, size: int = -1, /) -> bytes:
         """So many bytes; fewer at the end."""
@@ -50,9 +87,6 @@ class StoredFile:
             raise
         self._at += len(data)
         return data
-
-    def close(self) -> None:
-        """There is nothing to close."""
 
     async def _read(self, size: int) -> bytes:
         async with self._engine.connect() as connection:

@@ -13,24 +13,34 @@ from app.db.uploads import parts, uploads
 from app.db.uploads.tables import UploadRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.rules import RuleBook, Rules
+from app.domain.jobs.import_preview import ImportPreview
 from app.domain.jobs.request import ResponseIn
 from app.domain.jobs.stored_texts import UploadedTexts
 from app.domain.jobs.text_source import StoredText
 from app.domain.uploads.contract import Upload
-from app.domain.uploads.formats import HEAD_BYTES, Format, format_of
+from app.domain.uploads.formats import HEAD_BYTES, TOOL_FILE, Format, format_of
 from app.domain.uploads.judged import as_response, elsewhere
 from app.domain.uploads.records import Place, Read, read_lines
 from app.services.errors import NotFoundError
 from app.services.identifiers import id_form, new_id
 from app.services.long_texts import on_a_thread
-from app.services.uploads.packed import WAIT_SECONDS, PackedReader, Reading
+from app.services.uploads.packed import WAIT_SECONDS, Reading
 from app.services.uploads.progress import NAMES, progress, record_columns
+from app.services.uploads.readings import Readings
 
 UPLOAD = "upl"
 MOST_UPLOADS = 100
 """Of one tenant at a time."""
 NAME_LENGTH = 300
 """So much of a file's name is shown."""
+PURPOSE, TO_IMPORT = "purpose", "import"
+"""The metadata that tell an upload of another tool's file."""
+PLACES: dict[str | None, str] = {"parquet": "rows", TOOL_FILE: "records"}
+"""What of a file is counted, where that is not lines."""
+TOOL_FILE_BYTES = 256 * 1024 * 1024
+"""How long a file to import may be, and what it unpacks to."""
+KEPT_SECONDS = 60.0
+"""So long what a file to import has is kept for the request that asks for it again."""
 
 
 class UploadQuotaError(Exception):
@@ -64,6 +74,7 @@ class UploadDependencies:
         tenant_bytes: Of all uploads of a tenant.
         days: After so many an upload is deleted to which nothing is added.
         packed: Reads files that can be read only once they are complete.
+        tool_files: Reads other tools' files.
     """
 
     engine: AsyncEngine
@@ -71,7 +82,8 @@ class UploadDependencies:
     most_bytes: int
     tenant_bytes: int
     days: int
-    packed: PackedReader = field(default_factory=PackedReader)
+    packed: Readings[None] = field(default_factory=Readings)
+    tool_files: Readings[ImportPreview] = field(default_factory=partial(Readings, KEPT_SECONDS))
 
     def expires_at(self) -> datetime:
         """When an upload expires to which something is added now."""
@@ -85,11 +97,18 @@ async def create_upload(
 
     Raises:
         InvalidJobError: If it would be empty.
-        UploadTooLargeError: If it would be too large.
+        UploadTooLargeError: If it would be too large, by its purpose.
         UploadQuotaError: If the tenant's uploads would hold too much.
     """
-    if size > deps.most_bytes:
-        raise UploadTooLargeError(f"an upload may have at most {deps.most_bytes:,} bytes")
+    purpose = metadata.get(PURPOSE)
+    if purpose not in {None, TO_IMPORT}:
+        message = f"`{PURPOSE}` must be `{TO_IMPORT}`, or left out for responses"
+        raise InvalidJobError([FieldError("/header/Upload-Metadata", message)])
+    format_ = None if purpose is None else TOOL_FILE
+    most = deps.most_bytes if format_ is None else min(deps.most_bytes, TOOL_FILE_BYTES)
+    if size > most:
+        what = "an upload" if format_ is None else "a file to import"
+        raise UploadTooLargeError(f"{what} may have at most {most:,} bytes")
     if size < 1:
         raise InvalidJobError([FieldError("/header/Upload-Length", "must be at least 1")])
     upload_id, name = new_id(UPLOAD), metadata.get("filename")
@@ -108,6 +127,7 @@ async def create_upload(
                 "tenant": tenant,
                 "name": name and name[:NAME_LENGTH],
                 "file_metadata": list(metadata.items()),
+                "format": format_,
             }
             | {"status": "receiving", "size": size, "rules": rules, "expires_at": deps.expires_at()},
         )
@@ -129,9 +149,8 @@ async def find_upload(deps: UploadDependencies, tenant: str, upload_id: str, wai
     async with deps.engine.connect() as connection:
         row = await _row(connection, tenant, upload_id)
     if row.status == "reading":
-        await deps.packed.read(
-            Reading(deps.engine, tenant, upload_id, partial(_rules, deps.rules), deps.most_bytes), wait
-        )
+        reading = Reading(deps.engine, tenant, upload_id, partial(_rules, deps.rules), deps.most_bytes)
+        await deps.packed.read(upload_id, None, reading.run, wait)
         async with deps.engine.connect() as connection:
             row = await _row(connection, tenant, upload_id)
     return _shown(row)
@@ -184,7 +203,8 @@ async def add_part(
         part, records = b"", [] if values["error_count"] else read.records
     else:
         tail, part = (row.tail + piece, b"") if row.format is None else (b"", row.tail + piece)
-        values = {"tail": tail, "status": "receiving" if end < row.size else "reading"}
+        complete = "ready" if row.format == TOOL_FILE else "reading"
+        values = {"tail": tail, "status": "receiving" if end < row.size else complete}
         records = []
     values |= {"received": end, "format": row.format, "expires_at": deps.expires_at()}
     async with deps.engine.begin() as connection:
@@ -217,7 +237,9 @@ async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> Up
             return "is being read; try again when it is ready"
         if row.status != "ready":
             return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
-        place = "/responses/upload/rows" if row.format == "parquet" else "/responses/upload/lines"
+        if row.format == TOOL_FILE and not row.records:
+            return "is another tool's file, of which POST /v1/imports has not made records yet"
+        place = f"/responses/upload/{PLACES.get(row.format, 'lines')}"
         texts = [
             (f"{place}/{record.line}", _response(upload_id, record))
             async for record in uploads.read_records(connection, tenant, upload_id)
@@ -241,9 +263,17 @@ def _read(rules: RuleBook, row: UploadRow, piece: bytes, *, last: bool) -> Read:
     return read_lines(place, piece, _rules(rules, row), last=last, keep=not row.error_count)
 
 
+def current_rules(book: RuleBook) -> Rules:
+    """The rules that texts are read by now."""
+    return _loaded(book, book.current)
+
+
 def _rules(book: RuleBook, row: UploadRow) -> Rules:
     """The rules that an upload began with: of another release, the current ones might differ in the middle of it."""
-    versions = row.rules
+    return _loaded(book, row.rules)
+
+
+def _loaded(book: RuleBook, versions: Mapping[str, Any]) -> Rules:
     return Rules(
         book.segmenter.load(versions["segmenter"]),
         book.refusals.load(versions["refusals"]),

@@ -173,6 +173,13 @@ class TestErrors:
         with opened(service.url) as client:
             assert client.job("job_1")["status"] == "running"
 
+    def test_a_file_whose_reading_takes_long_is_waited_for(self, service: StubService, opened: Opens) -> None:
+        reading, read = {"object": "import_reading", "upload": "upl_1"}, {"object": "import", "mapped": 3}
+        service.on("POST /v1/imports?upload=upl_1", *[Answer(reading, 202, NOW)] * 5, Answer(read))
+        with opened(service.url) as client:
+            assert client.read_import(upload="upl_1")["mapped"] == 3
+        assert len(service.asked) == 6
+
     def test_a_service_that_asks_for_more_patience_than_there_is_is_not_waited_for(
         self, service: StubService, opened: Opens
     ) -> None:

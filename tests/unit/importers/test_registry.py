@@ -295,7 +295,8 @@ def test_a_conversation_of_many_turns_is_read_in_one_pass() -> None:
 
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_more_records_than_are_taken_are_refused(name: str) -> None:
-    data = {"a.csv": b"persona,response\n" + b"a,x\n" * 500_002, "a.jsonl": b"{}\n" * 500_002}[name]
+    heads = {"a.csv": b"persona,response\n", "a.jsonl": b'{"persona": "a", "response": "x"}\n'}
+    data = heads[name] + {"a.csv": b"a,x\n", "a.jsonl": b"{}\n"}[name] * 500_002
     with pytest.raises(InvalidJobError, match="more than 500,000 records") as caught:
         imported(data, name)
     assert caught.value.errors[0].pointer.startswith("/lines/50000")

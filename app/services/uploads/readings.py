@@ -1,0 +1,76 @@
+"""Reads files beside the requests that ask for it."""
+
+import asyncio
+from collections.abc import Callable, Coroutine, Hashable
+from functools import partial
+from typing import Any, Generic, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+AT_ONCE = 2
+"""Files that a process reads at a time: it holds some of each."""
+
+
+class _Begun(NamedTuple, Generic[T]):
+    how: Hashable
+    task: asyncio.Task[T]
+
+
+class Readings(Generic[T]):
+    """Files that are being read; one a process, of one event loop.
+
+    Args:
+        kept_seconds: So long what was found is kept for a request that comes again.
+    """
+
+    def __init__(self, kept_seconds: float = 0.0) -> None:
+        self._kept_seconds = kept_seconds
+        self._begun: dict[str, _Begun[T]] = {}
+        self._turns = asyncio.Semaphore(AT_ONCE)
+
+    async def read(
+        self, id_: str, how: Hashable, work: Callable[[], Coroutine[Any, Any, T]], seconds: float
+    ) -> asyncio.Task[T] | None:
+        """Sees to it that a file is read, and waits for that, but not for long.
+
+        Args:
+            id_: The file's id.
+            how: Reads it anew, and not before it is read otherwise, if that differs.
+            work: Reads it.
+            seconds: So long it is waited.
+
+        Returns:
+            The reading that has ended, once; ``None`` while it goes on.
+        """
+        begun = self._begun.get(id_)
+        if begun is not None and begun.how != how:
+            await asyncio.wait({begun.task}, timeout=seconds)
+            if not begun.task.done():
+                return None
+            begun = None
+        if begun is None:
+            begun = self._begun[id_] = _Begun(how, asyncio.create_task(self._read(work)))
+            begun.task.add_done_callback(partial(self._forget_later, id_))
+        await asyncio.wait({begun.task}, timeout=seconds)
+        if not begun.task.done():
+            return None
+        self._forget(id_, begun.task)
+        return begun.task
+
+    def close(self) -> None:
+        """Breaks off; others go on."""
+        for begun in self._begun.values():
+            begun.task.cancel()
+
+    async def _read(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        async with self._turns:
+            return await work()
+
+    def _forget_later(self, id_: str, task: asyncio.Task[T]) -> None:
+        asyncio.get_running_loop().call_later(self._kept_seconds, self._forget, id_, task)
+
+    def _forget(self, id_: str, task: asyncio.Task[T]) -> None:
+        if id_ in self._begun and self._begun[id_].task is task:
+            del self._begun[id_]
+            if not task.cancelled():
+                task.exception()  # else asyncio warns of an error that nobody asked for
