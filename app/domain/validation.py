@@ -83,4 +83,6 @@ def _message(found: Mapping[str, Any]) -> str:
     said = str(found["msg"]).removeprefix("Value error, ")
     # A list that is too long is cut before it is checked, so its length is not known here.
     said = re.sub(r" after validation, not \w+( \w+)?$", "", said)
+    if isinstance(found.get("input"), str):
+        said = re.sub(r"item(?=s?$)", "character", said)
     return re.sub(r"^[A-Z][a-z]+ should ", "must ", said)

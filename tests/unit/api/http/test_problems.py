@@ -57,8 +57,11 @@ class TestTypes:
             ({"tasks": ["essay"] * 200}, "/tasks", "must have at most 50 items"),
             ({"metadata": {str(n): "" for n in range(40)}}, "/metadata", "must have at most 16 items"),
             ({"personas": ["E-low"] * 2000}, "/personas", "must have at most 1000 items"),
+            ({"name": "n" * 301}, "/name", "must have at most 300 characters"),
+            ({"name": ""}, "/name", "must have at least 1 character"),
+            ({"responses": {"qa": {"bot": {"c": {"t": [["q" * 20_001, "a"]]}}}}}, "/responses/qa/bot/c/t/0/0", "must have at most 20000 characters"),
         ],
-    )
+    )  # fmt: skip
     def test_are_named_as_json_has_them(self, body: dict[str, Any], pointer: str, message: str) -> None:
         assert messages(body) == {pointer: message}
 
