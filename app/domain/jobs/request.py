@@ -4,6 +4,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import (
     AfterValidator,
+    BeforeValidator,
     ConfigDict,
     Discriminator,
     Field,
@@ -253,6 +254,17 @@ def _kind_of_responses(value: object) -> str:
     return "source" if of_job else "files"
 
 
+_PLACES_OF_RESPONSES = ("qa", "job", "upload")
+
+
+def _one_place(value: object) -> object:
+    """Refuses an object that does not say where the responses are, or says it twice."""
+    if isinstance(value, dict) and sum(place in value for place in _PLACES_OF_RESPONSES) != 1:
+        names = ", ".join(_PLACES_OF_RESPONSES)
+        raise ValueError(f"must be a list of responses, or an object with one of: {names}")
+    return value
+
+
 Responses = Annotated[
     Annotated[
         list[ResponseIn],
@@ -264,6 +276,7 @@ Responses = Annotated[
     | Annotated[JobTextsIn, Tag("source")]
     | Annotated[UploadTextsIn, Tag("upload")],
     Discriminator(_kind_of_responses),
+    BeforeValidator(_one_place),
 ]
 
 

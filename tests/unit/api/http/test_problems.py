@@ -59,6 +59,9 @@ class TestTypes:
             ({"personas": ["E-low"] * 2000}, "/personas", "must have at most 1000 items"),
             ({"name": "n" * 301}, "/name", "must have at most 300 characters"),
             ({"name": ""}, "/name", "must have at least 1 character"),
+            ({"responses": {}}, "/responses", "must be a list of responses, or an object with one of: qa, job, upload"),
+            ({"responses": {"job": "job_1", "upload": "upl_1"}}, "/responses", "must be a list of responses, or an object with one of: qa, job, upload"),
+            ({"responses": {"job": "job_1", "filtr": {}}}, "/responses/filtr", "unknown field; did you mean 'filter'?"),
             ({"responses": {"qa": {"bot": {"c": {"t": [["q" * 20_001, "a"]]}}}}}, "/responses/qa/bot/c/t/0/0", "must have at most 20000 characters"),
         ],
     )  # fmt: skip
