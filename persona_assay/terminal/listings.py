@@ -157,11 +157,10 @@ def _hint(problem: ProblemError) -> str:
     if problem.status == HTTPStatus.FORBIDDEN:
         return "The key in ASSAY_API_KEY lacks permission for this."
     if problem.status == HTTPStatus.NOT_FOUND:
-        return (
-            "List jobs with: assay jobs"
-            if problem.code
-            else "Is this a Persona Assay service? Check ASSAY_URL."
-        )
+        if not problem.code:
+            return "Is this a Persona Assay service? Check ASSAY_URL."
+        of_baseline = problem.detail.startswith("baseline ")
+        return f"List {'baselines with: assay baseline' if of_baseline else 'jobs with: assay jobs'}"
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and problem.request_id:
         return f"Search the service's logs for request ID {printable(problem.request_id)}."
     return ""

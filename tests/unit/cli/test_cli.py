@@ -211,6 +211,12 @@ class TestWatch:
         assert result.exit_code == 3
         assert result.stderr == "Error: job not found\nList jobs with: assay jobs\n"
 
+    def test_an_unknown_baseline_is_not_looked_for_among_jobs(self, service: StubService) -> None:
+        service.on("GET /v1/baselines/r2", Answer(problem(404, "baseline r2 not found"), 404))
+        result = assay(service, "baseline", "r2")
+        assert result.exit_code == 3
+        assert result.stderr == "Error: baseline r2 not found\nList baselines with: assay baseline\n"
+
     @pytest.mark.parametrize(
         ("status", "body", "advice"),
         [
