@@ -18,6 +18,7 @@ from markupsafe import Markup
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.labels.human_agreement import HumanStudy
 from app.domain.personagym.environments import Environments
+from app.domain.results.baseline_figures import BaselineFigures
 from app.domain.results.baselines import Baselines
 from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
@@ -133,6 +134,7 @@ async def html_report(
     environments: Environments | None = None,
     attributes: Attributes = MappingProxyType({}),
     held: Held | None = None,
+    named: Sequence[BaselineFigures] = (),
     *,
     service: str = "",
     beside: Mapping[str, Sequence[str]] | None = None,
@@ -151,6 +153,7 @@ async def html_report(
         environments: See :class:`Material`.
         attributes: What is known of its models.
         held: See :class:`Material`.
+        named: Baselines of one's own, for the job's figures to stand among too.
         service: See :class:`Material`.
         beside: See :class:`Material`.
 
@@ -166,7 +169,7 @@ async def html_report(
         if sample.seen % RESPONSES_A_STEP == 0:
             await asyncio.sleep(0)
     accuracy = await asyncio.to_thread(scatters, found, baselines)
-    among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines)
+    among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines, named)
     material = Material(
         results,
         sample,

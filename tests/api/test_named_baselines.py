@@ -253,3 +253,23 @@ class TestReport:
         assert "other judges" not in section
         assert "acc_atom@model=shy&gt;=baseline:release-3" in section
         assert "0.00" in section  # from itself
+
+    def test_another_jobs_report_has_the_baseline_beside_published_models_and_its_shared_one_has_not(
+        self, stack: Service, finished: Json, named: str
+    ) -> None:
+        job = stack.submit({"responses": {"job": finished["id"]}, "judges": ["simulated/sim-judge"]})
+        stack.wait(job["id"], "completed")
+        sections = []
+        path = stack.http.post(f"/v1/jobs/{job['id']}/share-links", json={}).json()["path"]
+        for report in (f"/v1/jobs/{job['id']}/report?format=html", f"{path}/report.html"):
+            _, _, section = stack.get(report).text.partition('<h2 id="published-atomic">')
+            sections.append(section.partition("</section>")[0])
+        own, shared = sections
+        assert f"Your baseline <bdi>{named}</bdi> is <bdi>shy</bdi>" in own
+        assert f'<bdi>shy</bdi> <span class="tag">baseline <bdi>{named}</bdi>, simulated</span>' in own
+        assert "GPT-4o" in shared
+        assert named not in shared
+        # In the baseline's own job it would stand beside itself.
+        for id_, told in ((job["id"], True), (finished["id"], False)):
+            figure = stack.get(f"/v1/jobs/{id_}/figures/published.svg").text
+            assert ("(baseline release-3)" in figure) == told

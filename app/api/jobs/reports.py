@@ -17,6 +17,7 @@ from app.api.http.strict_json import StrictRequest
 from app.api.results.routes import JUNIT_TYPE, comparer_of, junit_answer
 from app.domain.keys.api_key import Scope
 from app.services.jobs.view import find_job
+from app.services.results.baseline_figures import beside_job
 from app.services.results.gate import gate_of, held
 from app.services.results.reports import EXPORTS, ReportFormat, ReportLevel, export_report
 
@@ -81,9 +82,10 @@ async def report_of(
         return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
     context = await services.contexts.get(tenant, job_id)
     document = await services.results.read(job)
-    calibrated, study, against = [], None, None
+    calibrated, study, against, named = [], None, None, []
     if format_ == "html":
         against = await held(comparer_of(services), job, alone=alone)
+        named = [] if alone else await beside_job(comparer_of(services), job)
         calibrated = await services.results.calibration.models(job)
         study = await services.results.read_study(job)
     export = EXPORTS[format_]
@@ -97,6 +99,7 @@ async def report_of(
         calibrated=calibrated,
         study=study,
         held=against,
+        named=named,
         service=services.public_url or str(request.base_url).rstrip("/"),
     )
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"

@@ -9,9 +9,18 @@ from app.api.http.answer_headers import FRAMED_BY_NOBODY
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep
 from app.api.http.openapi import NOT_FOUND, Responses
 from app.api.http.resources import resource
+from app.api.results.routes import comparer_of
 from app.domain.keys.api_key import Scope
 from app.services.jobs.view import find_job
-from app.services.results.figures import FigureFormat, FigureName, FigureRequest, Theme, draw_figure
+from app.services.results.baseline_figures import beside_job
+from app.services.results.figures import (
+    AMONG_PUBLISHED,
+    FigureFormat,
+    FigureName,
+    FigureRequest,
+    Theme,
+    draw_figure,
+)
 
 router = resource("/jobs", "jobs")
 
@@ -62,7 +71,8 @@ async def figure(
     context = await services.contexts.get(tenant, job_id)
     results = await services.results.read(job)
     wanted = FigureRequest(name, file_format, model, theme)
-    content = await draw_figure(services.engine, services.figures, job, context, results, wanted)
+    named = await beside_job(comparer_of(services), job) if name in AMONG_PUBLISHED else []
+    content = await draw_figure(services.engine, services.figures, job, context, results, wanted, named)
     return figure_answer(content, f"{job_id}-{name}", file_format)
 
 

@@ -157,7 +157,7 @@ class Gate(Answer):
 
 @dataclass(frozen=True, slots=True)
 class HeldAgainst:
-    """A baseline that a job's thresholds name.
+    """A baseline that stands beside a job, because its thresholds name it or in its report.
 
     Attributes:
         name: The baseline's.
@@ -165,7 +165,7 @@ class HeldAgainst:
         job: Of which job.
         judges: Who judged that.
         ended: The day on which that job ended.
-        by_others: Whether other judges judged it than the job that is held to it.
+        by_others: Whether other judges judged it than the job beside it.
     """
 
     name: str

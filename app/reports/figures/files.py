@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.domain.personagym.environments import Environments
+from app.domain.results.baseline_figures import BaselineFigures
 from app.domain.results.baselines import Baselines
 from app.domain.results.contract import Results
 from app.reports.figures import plots
@@ -29,6 +30,7 @@ def figure_file(
     model: str,
     distances: Sequence[Json],
     baselines: Baselines,
+    named: Sequence[BaselineFigures] = (),
     environments: Environments | None = None,
     file_format: str,
     theme: str | None,
@@ -41,6 +43,7 @@ def figure_file(
         model: Whose figure, for those of one model.
         distances: Those of :func:`~app.reports.views.run_matrices.varying_cells`, for ``runs``.
         baselines: All published figures.
+        named: Baselines of one's own, which stand among these.
         environments: Those of the job's personas, for ``environments``.
         file_format: ``"svg"`` or ``"png"``.
         theme: ``"light"``, ``"dark"`` or ``None``.
@@ -48,7 +51,7 @@ def figure_file(
     plot = (
         plots.environments_plot(environments)
         if name == "environments"
-        else _plot(results, name, model, distances, baselines)
+        else _plot(results, name, model, distances, baselines, named)
     )
     if plot is None:
         return None
@@ -57,13 +60,18 @@ def figure_file(
 
 
 def _plot(
-    results: Results, name: str, model: str, distances: Sequence[Json], baselines: Baselines
+    results: Results,
+    name: str,
+    model: str,
+    distances: Sequence[Json],
+    baselines: Baselines,
+    named: Sequence[BaselineFigures],
 ) -> Plot | None:
     cells, level_bounds = results.cells, LevelBounds.of(results.cells)
     summary, words = Summary(results, level_bounds), InWords.of(results)
 
     def published(paper: str) -> Plot | None:
-        found = [each for each in leaderboards(results, baselines) if each.source.id == paper]
+        found = [each for each in leaderboards(results, baselines, named) if each.source.id == paper]
         return plots.published_plot(found[0]) if found else None
 
     def scores() -> Plot | None:

@@ -123,17 +123,17 @@ def _control_rank(column: Column) -> tuple[int, str]:
 
 
 def published_plot(found: Leaderboard) -> Plot | None:
-    """The job's models among the published ones, which are drawn hollow."""
+    """The job's models among the published ones and baselines, which are drawn hollow."""
     rows = [
-        Row(row.model, [Point(row.entries[n].value, row.entries[n].ci95) for n in found.metrics], row.own)
+        Row(_named(row), [Point(row.entries[n].value, row.entries[n].ci95) for n in found.metrics], row.own)
         for row in found.rows
     ]
     gym = found.source.id == PERSONAGYM
     columns = [_grade(n) if gym else ATOMIC_COLUMNS[n] for n in found.metrics]
     said = "; ".join(_row_in_words(row, found.metrics[0]) for row in found.rows)
-    title = (
-        f"Compared with the {found.published} models of {found.source.tables} (published values are hollow)"
-    )
+    beside = " and your baselines" if found.baselines else ""
+    hollow = "all but this job’s values are hollow" if found.baselines else "published values are hollow"
+    title = f"Compared with the {found.published} models of {found.source.tables}{beside} ({hollow})"
     return _intervals("published_persona_scores" if gym else "published", title, said, columns, rows)
 
 
@@ -301,7 +301,11 @@ def _said(value: float | None, ci95: tuple[float, float] | None = None) -> str:
 
 
 def _row_in_words(row: LeaderboardRow, metric: str) -> str:
-    return f"{row.model}{'' if row.own else ' (published)'} {_said(row.entries[metric].value)}"
+    return f"{_named(row)}{' (published)' if row.published else ''} {_said(row.entries[metric].value)}"
+
+
+def _named(row: LeaderboardRow) -> str:
+    return row.model if row.baseline is None else f"{row.model} (baseline {row.baseline.name})"
 
 
 def _weakest(bars: Mapping[_CellKey, Sequence[Bar]]) -> list[_RowKey]:

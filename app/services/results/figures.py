@@ -11,6 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.personagym.environments import Environments
+from app.domain.results.baseline_figures import BaselineFigures
 from app.domain.results.contract import Results
 from app.services.errors import BusyError, NotFoundError
 from app.services.job_context import JobContext
@@ -40,6 +41,8 @@ Theme = Literal["light", "dark"]
 PLACES, WAITING_SECONDS = 8, 20.0
 """Figures that are drawn or wait at a time, and how long one waits for its turn; each takes up to three seconds."""
 
+AMONG_PUBLISHED = ("published", "published_persona_scores")
+"""The figures in which the job's models stand among published ones."""
 OF_ONE_MODEL = ("heat_map", "cells")
 """The figures that show a single model."""
 
@@ -107,8 +110,9 @@ async def draw_figure(
     context: JobContext,
     results: str,
     wanted: FigureRequest,
+    named: Sequence[BaselineFigures] = (),
 ) -> bytes:
-    """A figure of a job's results as they stand.
+    """A figure of a job's results as they stand, with baselines of one's own among published ones.
 
     Raises:
         NotFoundError: If the job has nothing to show there.
@@ -126,7 +130,7 @@ async def draw_figure(
     environments = None
     if wanted.name == "environments":
         environments = await read_environments(engine, job, context)
-    drawn = await desk.draw(lambda: _draw(found, wanted, model, distances, environments))
+    drawn = await desk.draw(lambda: _draw(found, wanted, model, distances, environments, named))
     if drawn is None:
         raise NotFoundError(f"job {job.id} has no data for the figure {wanted.name}")
     return drawn
@@ -138,6 +142,7 @@ def _draw(
     model: str,
     distances: Sequence[Json],
     environments: Environments | None,
+    named: Sequence[BaselineFigures],
 ) -> bytes | None:
     # Imported where it is used, which is on a thread: matplotlib takes a second.
     from app.reports.figures.files import figure_file  # noqa: PLC0415
@@ -148,6 +153,7 @@ def _draw(
         model=model,
         distances=distances,
         baselines=baselines(BaselineFilter()),
+        named=named,
         environments=environments,
         file_format=wanted.format,
         theme=wanted.theme,

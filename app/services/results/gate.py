@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 
 from app.db.jobs.jobs import JobRow
+from app.db.jobs.named_baselines import NamedBaselineRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.results.contract import Results
 from app.domain.results.coverage import MINIMUM_COVERAGE
@@ -92,21 +93,23 @@ async def held(sources: Comparer, job: JobRow, *, alone: bool = False) -> Held |
         for threshold in _thresholds(given)
         if threshold.reference is not None and threshold.reference.job.startswith(PREFIX)
     ]
-    found = [await _held_against(sources, job, name) for name in dict.fromkeys(names)]
-    return Held(gate, None, [each for each in found if each is not None])
+    found = [await find_baseline(sources.engine, job.tenant, name) for name in dict.fromkeys(names)]
+    return Held(gate, None, [await held_against(sources, job, each) for each in found if each is not None])
 
 
-async def _held_against(sources: Comparer, job: JobRow, name: str) -> HeldAgainst | None:
-    found = await find_baseline(sources.engine, job.tenant, name)
-    if found is None:
-        return None
+async def held_against(sources: Comparer, job: JobRow, found: NamedBaselineRow) -> HeldAgainst:
+    """Which baseline stands beside a job.
+
+    Raises:
+        NotFoundError: If the baseline's job has been deleted since it was read.
+    """
     its = await find_job(sources.engine, job.tenant, found.job_id)
     own, theirs = [
         sorted(judge.label for judge in (await sources.contexts.get(job.tenant, id_)).spec.judges)
         for id_ in (job.id, its.id)
     ]
     ended = "" if its.finished_at is None else f"{its.finished_at:%Y-%m-%d}"
-    return HeldAgainst(name, found.model, its.id, theirs, ended, own != theirs)
+    return HeldAgainst(found.name, found.model, its.id, theirs, ended, own != theirs)
 
 
 async def _with_baseline(sources: Comparer, tenant: str, threshold: Threshold) -> Threshold:

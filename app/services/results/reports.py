@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
 from app.domain.labels.human_agreement import HumanStudy
+from app.domain.results.baseline_figures import BaselineFigures
 from app.domain.results.contract import Results
 from app.domain.results.gate import Held
 from app.services.job_context import JobContext
@@ -75,6 +76,7 @@ async def export_report(
     calibrated: Sequence[Json] = (),
     study: HumanStudy | None = None,
     held: Held | None = None,
+    named: Sequence[BaselineFigures] = (),
     service: str = "",
 ) -> AsyncIterator[bytes]:
     """A report, chunk by chunk.
@@ -89,12 +91,13 @@ async def export_report(
         calibrated: Its figures as people would give them, for HTML.
         study: How far people agree with its judges, for HTML.
         held: What its thresholds say of it, for HTML.
+        named: Baselines of one's own beside it, for HTML.
         service: Where the service is reached, for HTML's links.
     """
     if format_ == "json":
         yield results.encode()
     elif format_ == "html":
-        yield await _html(engine, job, context, results, calibrated, study, held, service)
+        yield await _html(engine, job, context, results, calibrated, study, held, named, service)
     else:
         # Imported when needed: pyarrow would double the API's start-up time and memory.
         from app.reports.exports import csv, files, jsonl, parquet  # noqa: PLC0415
@@ -123,6 +126,7 @@ async def _html(
     calibrated: Sequence[Json],
     study: HumanStudy | None,
     held: Held | None,
+    named: Sequence[BaselineFigures],
     service: str,
 ) -> bytes:
     from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
@@ -145,6 +149,7 @@ async def _html(
         environments,
         attributes_of(job, found.source),
         held,
+        named,
         service=service,
         beside=notes_on_published(judged(context.spec, found.manifest, job.finished_at)),
     )
