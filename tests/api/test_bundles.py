@@ -269,6 +269,11 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
         document(lambda found: found.update(dimensions=[])),
         "/specification.json",
     ),
+    "a level that its dimension's scale lacks": (
+        "specification.json",
+        document(lambda found: found["dimensions"][0]["scale"].update(levels=["little", "much"])),
+        "/results.json",
+    ),
     "a running job": (
         "job.json",
         document(lambda found: found.update(status="running")),

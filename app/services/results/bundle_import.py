@@ -20,6 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.jobs import bundles, jobs, listing
 from app.db.jobs.bundles import RowWriter
 from app.db.jobs.jobs import JobRow
+from app.domain.errors import InvalidJobError
 from app.domain.jobs.bundle import (
     JOB,
     RESULTS,
@@ -52,6 +53,8 @@ _ROUNDING = 1e-9
 
 _OF_VALUES = (DataError, IntegrityError, ProgrammingError)
 """What a database says of values that its columns do not take; the last of a list for a number."""
+_OF_THE_ROWS = (ArithmeticError, LookupError, TypeError, ValueError)
+"""What reading rows fails by that do not fit their specification; a database that is away fails otherwise."""
 
 
 class Imported(NamedTuple):
@@ -222,7 +225,10 @@ class _Bundle:
             raise told(RESULTS, error) from error
         if told_results.job != self._source.job:
             raise wrong(f"{RESULTS}/job", f"must be {self._source.job}, as in bundle.json")
-        rows = await read_rows(connection, job, self._context)
+        try:
+            rows = await read_rows(connection, job, self._context)
+        except _OF_THE_ROWS as error:
+            raise _not_computed(error) from error
         rows = replace(rows, batches=told_results.manifest.get("batches", []))
         computed = await asyncio.to_thread(_render, job, self._context, rows)
         own = computed.document.replace(_own(job.id), _own(self._source.job))
@@ -259,8 +265,12 @@ def _render(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     try:
         return render_results(job, context, rows)
     except Exception as error:
-        log.warning("results of a bundle not computed", exc_info=True)
-        raise wrong(RESULTS, f"can't be computed from the rows: {type(error).__name__}") from error
+        raise _not_computed(error) from error
+
+
+def _not_computed(error: Exception) -> InvalidJobError:
+    log.warning("results of a bundle not computed", exc_info=error)
+    return wrong(RESULTS, f"can't be computed from the rows: {type(error).__name__}")
 
 
 _HERE = (("computed_at",), ("manifest", "versions"))
