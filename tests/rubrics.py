@@ -12,6 +12,8 @@ RELEASED = json.loads(
     (Path(__file__).parent / "golden" / "personagym_rubrics" / "released.json").read_text(encoding="utf-8")
 )
 """One persona with its questions by task, the environments, and the question criteria by task."""
+SCORE_EXAMPLES: str = RELEASED["score_examples"]
+"""The prompt that asks for exemplars."""
 TASK_OF = {
     "Action Justification.txt": "action_justification",
     "Expected Action.txt": "expected_action",

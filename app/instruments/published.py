@@ -160,12 +160,14 @@ class ReleasedTexts:
         rubrics: SHA-256 of the rubric file, by task.
         question_criteria: SHA-256 of what questions must be like, by task.
         environments: What :func:`hash_of_names` gives for the environments.
+        score_examples: SHA-256 of the prompt that asks for exemplars.
         questions: What :func:`hash_of_questions` gives for each persona's questions of each task.
     """
 
     rubrics: Mapping[str, str]
     question_criteria: Mapping[str, str]
     environments: str
+    score_examples: str
     questions: frozenset[str]
 
 
@@ -175,7 +177,13 @@ def released_texts() -> ReleasedTexts:
     rows = _rows("personagym_texts.csv")
     of = {
         kind: {row["task"]: row["sha256"] for row in rows if row["kind"] == kind}
-        for kind in ("rubric", "question_criteria", "environments")
+        for kind in ("rubric", "question_criteria", "environments", "score_examples")
     }
     questions = _text("personagym_questions.txt").split()
-    return ReleasedTexts(of["rubric"], of["question_criteria"], of["environments"][""], frozenset(questions))
+    return ReleasedTexts(
+        of["rubric"],
+        of["question_criteria"],
+        of["environments"][""],
+        of["score_examples"][""],
+        frozenset(questions),
+    )

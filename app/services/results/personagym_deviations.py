@@ -19,13 +19,14 @@ PAPER_VERSION = "v1"
 """Of the instruments' data: what the papers print; what later versions add or change is this project's."""
 PAPER_TASKS, PAPER_EVALUATORS = 5, 2
 ALONE = "each response is graded in a call of its own, and its final score is read strictly."
+BARE = "the system prompt and the text around the rubrics of the released code are not sent to judges."
 
 
 def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
     """Sentences for people, each about this job."""
     judged = bool(spec.asked_judges)
     notes = [
-        *([ALONE] if judged else []),
+        *([ALONE, BARE] if judged else []),
         *_environments(spec, gym),
         *(_rubrics(gym) if judged else []),
         *_criteria(spec, gym),
@@ -38,7 +39,7 @@ def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
         notes.append("by which rubrics and exemplars imported grades were given is not known.")
     if len(spec.judges) != PAPER_EVALUATORS:
         notes.append(f"{len(spec.judges)} judges; the paper has {PAPER_EVALUATORS}.")
-    reasoners = [gym.reasoner] if spec.prepared and _asks_the_reasoner(spec, gym) else []
+    reasoners = [gym.reasoner] if spec.prepared and _makes_questions(spec, gym) else []
     agents = [] if spec.provided else [with_sampling(model) for model in spec.models]
     notes += [note for model in (*reasoners, *agents) for note in _sampling(model)]
     if judged and any(task.atomic for task in gym.tasks):
@@ -148,18 +149,25 @@ def _questions(spec: JobSpec, gym: GymSpec) -> Iterator[str]:
 
 def _exemplars(spec: JobSpec, gym: GymSpec) -> Iterator[str]:
     if _asks_the_reasoner(spec, gym):
-        yield "exemplars are asked for one question a call; the released code asks for five questions' at once, at temperature 0."
-    if gym.prompts.score_examples != _instrument(gym).prompts.score_examples:
+        cold = sent_of(gym.reasoner).values.get("temperature") == 0
+        how = "" if cold else ", at temperature 0"
+        yield f"exemplars are asked for one question a call; the released code asks for five questions' at once{how}."
+    asks = gym.prompts.score_examples
+    if asks != _instrument(gym).prompts.score_examples and _sha256(asks) != released_texts().score_examples:
         yield "the prompt that asks for exemplars is the job's own."
     if gym.given_exemplars:
         yield f"exemplars were given, not made by the reasoner; questions with such exemplars: {gym.given_exemplars:,}."
 
 
+def _makes_questions(spec: JobSpec, gym: GymSpec) -> bool:
+    """Whether the reasoner writes any: exemplars, the other texts that it writes, are the released code's at temperature 0."""
+    return gym.given_pairs(spec.personas) < len(spec.personas) * len(gym.tasks)
+
+
 def _asks_the_reasoner(spec: JobSpec, gym: GymSpec) -> bool:
     """Whether any of its texts are for this job, or were made for an earlier one in the same way."""
     given = sum(sum(of_task.values()) for of_task in gym.questions.values())
-    all_given = gym.given_pairs(spec.personas) == len(spec.personas) * len(gym.tasks)
-    return not all_given or given > gym.given_exemplars
+    return _makes_questions(spec, gym) or given > gym.given_exemplars
 
 
 def _sampling(model: Model) -> Iterator[str]:

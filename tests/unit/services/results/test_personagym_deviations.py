@@ -15,7 +15,7 @@ from app.instruments.published import released_texts
 from app.services.job_context import decode_spec, encode_spec
 from app.services.results.manifest import deviations
 from tests.job_requests import a_model, a_persona
-from tests.rubrics import OFFICIAL, RELEASED, TASK_OF
+from tests.rubrics import OFFICIAL, RELEASED, SCORE_EXAMPLES, TASK_OF
 from tests.unit.domain.job_samples import CATALOG, GYM, draft
 
 WHO = RELEASED["persona"]
@@ -23,6 +23,7 @@ TASKS = tuple(GYM.tasks)
 ONE_BY_ONE = "exemplars are asked for one question a call; the released code asks for five questions' at once, at temperature 0."
 ALWAYS = (
     "each response is graded in a call of its own, and its final score is read strictly.",
+    "the system prompt and the text around the rubrics of the released code are not sent to judges.",
     ONE_BY_ONE,
 )
 OURS_POOL = "the pool of environments is this project's; the paper does not print its own."
@@ -123,13 +124,31 @@ def test_exemplars_that_were_brought_are_named_and_the_reasoner_that_makes_none_
     asked = {WHO: {"Toxicity": ["Why?", "Who?"]}}
     keys = [given_key(WHO, "toxicity_control", question) for question in ("Why?", "Who?")]
     warm = a_model("sim/r", temperature=0.2)
-    ran = "sim/r ran with temperature 0.2; the paper's with 0.9."
     few = {"tasks": ("toxicity_control",), "questions": asked, "reasoner": warm}
     one, both = (said(known=frozenset(known), **few) for known in (keys[:1], keys))
     assert GIVEN + "1." in one
-    assert ran in one
     assert GIVEN + "2." in both
-    assert ran not in both
+    assert not [note for note in one | both if "sim/r" in note]
+
+
+def test_the_reasoner_is_held_to_the_papers_sampling_where_it_makes_questions_and_to_0_for_exemplars() -> (
+    None
+):
+    cold = a_model("sim/r", temperature=0.0)
+    ran = "sim/r ran with temperature 0.0; the paper's with 0.9."
+    at_once = ONE_BY_ONE.replace(", at temperature 0", "")
+    made_up = said(reasoner=cold)
+    assert {ran, at_once} <= made_up
+    asked = {WHO: RELEASED["questions"]}
+    assert said({"tasks": OFFICIAL}, questions=asked, reasoner=cold) == {at_once}
+    assert said({"tasks": OFFICIAL}, questions=asked) == set()
+
+
+def test_the_released_prompt_that_asks_for_exemplars_is_no_departure() -> None:
+    own = "the prompt that asks for exemplars is the job's own."
+    usual = said()
+    assert said({"score_examples": SCORE_EXAMPLES}) == usual
+    assert said({"score_examples": SCORE_EXAMPLES + " "}) == usual | {own}
 
 
 def test_an_instruction_in_the_papers_words_is_the_papers() -> None:
