@@ -167,6 +167,18 @@ def headers(export: bytes) -> dict[str, Json]:
     return found
 
 
+class TestEveryEvalEver:
+    def test_models_of_one_name_have_evaluations_of_their_own(self, stack: Service) -> None:
+        """As where a model runs at two temperatures."""
+        model = "simulated/sim-faithful"
+        models = [model, {"model": model, "temperature": 0.3, "label": "cool"}]
+        job = stack.wait(stack.submit(job_body(models=models))["id"], "completed", "failed")
+        content = stack.get(f"/v1/jobs/{job['id']}/exports/every_eval_ever").content
+        with zipfile.ZipFile(io.BytesIO(content)) as files:
+            records = [json.loads(files.read(name)) for name in files.namelist() if name.endswith(".json")]
+        assert len({record["evaluation_id"] for record in records}) == len(models) == len(records)
+
+
 class TestMarks:
     """What every export says of the job, so that nobody takes a figure for what it is not."""
 

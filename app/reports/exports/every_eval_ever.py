@@ -38,8 +38,10 @@ class _Record:
         self._id = _id(model)
         digest = hashlib.sha256(f"{job.id}/{model.label}".encode()).digest()
         folder = f"data/{LIBRARY}/{self._id}"
-        self.path = f"{folder}/{uuid.UUID(bytes=digest[:16], version=4)}"
-        self._evaluation = f"{LIBRARY}/{self._id}/{int(job.at.timestamp())}"
+        unique = uuid.UUID(bytes=digest[:16], version=4)
+        self.path = f"{folder}/{unique}"
+        # Models of a job may share a name, and jobs a second.
+        self._evaluation = f"{LIBRARY}-{unique}/{self._id}/{int(job.at.timestamp())}"
         self._results = list(self._evaluation_results())
         self._rows, self._left_out, self._hash = 0, 0, hashlib.sha256()
 
