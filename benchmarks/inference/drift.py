@@ -149,7 +149,9 @@ def simulated(world: World, draws: np.random.Generator, count: int) -> tuple[lis
         if draws.random() >= world.missing:
             days.append(run)
             found.append(
-                Measured(value, float(own.mean()), tuple(own)) if world.anchored else Measured(value)
+                Measured(value, float(own.mean()), {f"{n}": float(one) for n, one in enumerate(own)})
+                if world.anchored
+                else Measured(value)
             )
     return days, found
 

@@ -3,13 +3,15 @@
 What moves on frozen texts is the judge's doing. A judge that moves moves the model's figure as well, so the model is tested by what is
 left: its figure minus the anchors'. The anchors are a sample, and the judge may move a little more or less on them than on other texts.
 So the model's series begins anew where the judge has changed; and of a model that changes at the same run it is asked whether the
-figure has moved beyond what the anchors' personas leave open.
+figure has moved beyond what the anchors' personas leave open. Where these do not tell how much that is, as there is one persona only,
+the rest may be the judge's as well.
 """
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from statistics import fmean
 from typing import NamedTuple
 
 import numpy as np
@@ -35,12 +37,12 @@ class Measured:
     Attributes:
         value: The model's.
         anchor: The anchors'; ``None`` in a schedule without them.
-        anchors: The anchors' by persona, in the same order in each run.
+        anchors: The anchors' by persona.
     """
 
     value: float
     anchor: float | None = None
-    anchors: tuple[float, ...] = ()
+    anchors: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,8 +79,9 @@ def newest_drift(
     judge = newest_change(_anchors(runs[since.anchor :]), chance, floor)
     if judge is not None:
         judge = _moved(judge, since.anchor)
-        both = _model_with_judge(runs, since, judge, floor)
-        return [Drift(Cause.JUDGE, judge), *([] if both is None else [Drift(Cause.MODEL, both)])]
+        rest = _beside_judge(runs[since.value :], judge.first - since.value, floor)
+        beside = [] if rest is None else [Drift(rest.cause, _moved(rest.change, since.value))]
+        return [Drift(Cause.JUDGE, judge), *beside]
     model = newest_change(_beyond_anchors(runs[since.value :]), chance, floor)
     return [] if model is None else [Drift(Cause.MODEL, _moved(model, since.value))]
 
@@ -112,28 +115,37 @@ def next_limits(
     )
 
 
-def _model_with_judge(
-    runs: Sequence[Measured], since: References, judge: Change, floor: float
-) -> Change | None:
-    """The model's own change where the judge's is, if it is more than the anchors leave open."""
-    first = judge.first - since.value
+def _beside_judge(runs: Sequence[Measured], first: int, floor: float) -> Drift | None:
+    """How the figure has moved beside the anchors from the run on at which the judge has, if it is more than these leave open."""
     if first < 2:  # noqa: PLR2004 - a spread takes two
         return None
-    found = shift_at(_beyond_anchors(runs[since.value :]), first, floor)
-    error = math.hypot(found.error, _open(runs, judge.first))
-    if abs(found.shift) <= two_sided(found.degrees, _BOTH_CHANCE) * error:
+    change = shift_at(_beyond_anchors(runs), first, floor)
+    left = _left_open(runs, first)
+    if left is not None:
+        # The smaller number of degrees of freedom never makes the test too eager, however few personas there are.
+        error, degrees = math.hypot(change.error, left[0]), min(change.degrees, left[1])
+        change = replace(change, error=error, degrees=degrees)
+    if abs(change.shift) <= two_sided(change.degrees, _BOTH_CHANCE) * change.error:
         return None
-    return _moved(Change(found.first, found.before, found.after, error, found.degrees), since.value)
+    return Drift(Cause.UNKNOWN if left is None else Cause.MODEL, change)
 
 
-def _open(runs: Sequence[Measured], first: int) -> float:
-    """Standard error, over personas like these, of how far the judge has moved."""
-    before = [run.anchors for run in runs[:first] if run.anchors]
-    after = [run.anchors for run in runs[first:] if run.anchors]
-    if not before or not after or len(before[0]) < 2:  # noqa: PLR2004 - a spread takes two
-        return 0.0
-    shifts = np.mean(after, axis=0) - np.mean(before, axis=0)
-    return float(np.std(shifts, ddof=1)) / math.sqrt(len(shifts))
+def _left_open(runs: Sequence[Measured], first: int) -> tuple[float, int] | None:
+    """Standard error, over personas like these, of how far the judge has moved, and its degrees of freedom; ``None`` if unknown."""
+    before, after = _by_persona(runs[:first]), _by_persona(runs[first:])
+    shifts = [after[persona] - before[persona] for persona in before.keys() & after.keys()]
+    if len(shifts) < 2:  # noqa: PLR2004 - a spread takes two
+        return None
+    return float(np.std(shifts, ddof=1)) / math.sqrt(len(shifts)), len(shifts) - 1
+
+
+def _by_persona(runs: Sequence[Measured]) -> dict[str, float]:
+    """The anchors' mean figure of each persona, over the runs in which it has one."""
+    found: dict[str, list[float]] = {}
+    for run in runs:
+        for persona, value in run.anchors.items():
+            found.setdefault(persona, []).append(value)
+    return {persona: fmean(values) for persona, values in found.items()}
 
 
 def _anchors(runs: Sequence[Measured]) -> list[float]:
@@ -145,4 +157,4 @@ def _beyond_anchors(runs: Sequence[Measured]) -> list[float]:
 
 
 def _moved(change: Change, by: int) -> Change:
-    return Change(change.first + by, change.before, change.after, change.error, change.degrees)
+    return replace(change, first=change.first + by)

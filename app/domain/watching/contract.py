@@ -129,11 +129,12 @@ class Alarm(Answer):
 
     cause: Cause = Field(
         description="`model`: beyond what the anchors moved. `judge`: the anchors moved. `model_or_judge`:"
-        " the schedule has no anchors."
+        " the schedule has no anchors; or, beside `judge`, the value moved otherwise than anchors of a single persona, which"
+        " do not tell how differently the judge moves."
     )
     since: datetime = Field(description="When the first run after the change was due.")
     before: float = Field(
-        description="Mean before it, of the anchors for `judge`, of the value minus the anchors' for `model`."
+        description="Mean before it: for `judge` of the anchors, otherwise of the value, minus the anchors' if there are any."
     )
     after: float = Field(description="Mean since then.")
     shift: float

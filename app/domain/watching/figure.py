@@ -1,14 +1,13 @@
 """The figure that a schedule watches, from a job's results."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from statistics import fmean
 
 from app.domain.metrics.registry import BY_NAME, RANGES
 from app.domain.personagym.scores import SCORES
 from app.domain.results.contract import Results
-from app.domain.results.coverage import COMPOSITE
 from app.domain.results.gate import (
-    ATOMIC,
     PERSONA_SCORE,
     REFUSAL_RATE,
     GateCheck,
@@ -52,17 +51,24 @@ def figure_in(results: Results, figure: Threshold, *, anchors: bool = False) -> 
 
 
 def by_persona(results: Results, figure: Threshold) -> dict[str, float]:
-    """The watched figure of each persona, of all models; empty for what cells do not have."""
-    if figure.metric not in ATOMIC or figure.metric == COMPOSITE:
-        return {}
+    """The watched figure of each persona, of all models; empty for what neither cells nor PersonaScores have."""
     found: dict[str, list[float]] = {}
-    for cell in results.cells:
-        value = cell.metrics[figure.metric].value if figure.metric in BY_NAME else None
-        if value is not None and all(
-            getattr(cell, key) == figure.where[key] for key in _PARTS if key in figure.where
-        ):
-            found.setdefault(cell.persona, []).append(value)
+    for persona, value in _of_personas(results, figure):
+        if value is not None:
+            found.setdefault(persona, []).append(value)
     return {persona: fmean(values) for persona, values in sorted(found.items())}
+
+
+def _of_personas(results: Results, figure: Threshold) -> Iterator[tuple[str, float | None]]:
+    where = figure.where
+    if figure.metric == PERSONA_SCORE:
+        for row in results.persona_scores:
+            task = row.tasks.get(where["task"]) if "task" in where else row.persona_score
+            yield row.persona, None if task is None else task.value
+    elif figure.metric in BY_NAME:
+        for cell in results.cells:
+            if all(getattr(cell, key) == where[key] for key in _PARTS if key in where):
+                yield cell.persona, cell.metrics[figure.metric].value
 
 
 def resolution_of(results: Results, figure: Threshold) -> float:

@@ -97,7 +97,7 @@ async def measure(
     before = [_measured(row) for row in rows]
     since, floor = _references(rows), resolution_of(results, figure)
     a_year = runs_a_year(schedule.cron)
-    runs = [*before, Measured(check.value, anchor, tuple(anchors.values()))]
+    runs = [*before, Measured(check.value, anchor, anchors)]
     drifts = newest_drift(runs, since, a_year, floor)
     dues = [*(row.due for row in rows), run.due]
     return Measurement(
@@ -112,7 +112,7 @@ async def measure(
 
 
 def _measured(row: RunRow) -> Measured:
-    return Measured(row.value or 0.0, row.anchor, tuple((row.anchors or {}).values()))
+    return Measured(row.value or 0.0, row.anchor, row.anchors or {})
 
 
 async def _results(connection: AsyncConnection, tenant: str, job_id: str | None) -> Results | None:

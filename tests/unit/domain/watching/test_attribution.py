@@ -12,18 +12,20 @@ def simulated(
     *,
     seed: int = 0,
     anchored: bool = True,
+    personas: int = PERSONAS,
 ) -> list[Measured]:
     """A model that falls by 0.06, a judge that becomes 0.06 milder, on its anchors a little more or less by persona."""
     generator = np.random.default_rng(seed)
-    own = generator.normal(0.06, 0.02, PERSONAS)
+    own = generator.normal(0.06, 0.02, personas)
     found = []
     for run in range(runs):
         moved = judge_at is not None and run >= judge_at
         fell = model_at is not None and run >= model_at
-        anchors = 0.7 + generator.normal(0, 0.004, PERSONAS) + (own if moved else 0.0)
+        anchors = 0.7 + generator.normal(0, 0.004, personas) + (own if moved else 0.0)
         value = 0.8 + generator.normal(0, 0.008) - 0.06 * fell + 0.06 * moved
         if anchored:
-            found.append(Measured(value, float(anchors.mean()), tuple(anchors)))
+            by_persona = {f"persona {n}": float(one) for n, one in enumerate(anchors)}
+            found.append(Measured(value, float(anchors.mean()), by_persona))
         else:
             found.append(Measured(value))
     return found
@@ -62,6 +64,46 @@ class TestNewestDrift:
         """The model falls as far as the judge becomes milder."""
         found = alarms(simulated(80, model_at=40, judge_at=40))
         assert {drift.cause for _, drift in found} == {Cause.JUDGE, Cause.MODEL}
+
+    def test_it_does_not_matter_in_what_order_personas_are_nor_that_one_lacks_its_figure_in_a_run(
+        self,
+    ) -> None:
+        """Their levels lie far apart. Rows of a database have their keys in an order of their own."""
+        apart = {f"persona {n}": 0.04 * n for n in range(PERSONAS)}
+        runs = [
+            Measured(run.value, run.anchor, {name: one + apart[name] for name, one in run.anchors.items()})
+            for run in simulated(80, model_at=40, judge_at=40)
+        ]
+        found = alarms(runs)
+        assert {drift.cause for _, drift in found} == {Cause.JUDGE, Cause.MODEL}
+        turned = [
+            Measured(
+                run.value, run.anchor, dict(reversed(list(run.anchors.items()))) if n % 2 else run.anchors
+            )
+            for n, run in enumerate(runs)
+        ]
+        assert alarms(turned) == found
+        turned[30] = Measured(runs[30].value, runs[30].anchor, dict(list(runs[30].anchors.items())[1:]))
+        assert [(count, drift.cause) for count, drift in alarms(turned)] == [
+            (count, drift.cause) for count, drift in found
+        ]
+
+    def test_of_one_persona_it_is_not_known_how_differently_the_judge_moves(self) -> None:
+        """Its anchors move by 0.12 and the model's texts by 0.06, which may be the judge's doing."""
+        runs = simulated(44, judge_at=40, personas=1)
+        runs[40:] = [Measured(run.value, (run.anchor or 0.0) + 0.06, run.anchors) for run in runs[40:]]
+        assert [drift.cause for _, drift in alarms(runs)] == [Cause.JUDGE, Cause.UNKNOWN]
+        without = [Measured(run.value, run.anchor) for run in runs]
+        assert [drift.cause for _, drift in alarms(without)] == [Cause.JUDGE, Cause.UNKNOWN]
+
+    def test_with_two_personas_a_judge_that_moves_is_seldom_told_as_a_model_as_well(self) -> None:
+        """In at most 1 of 100; with the degrees of freedom of the runs alone it was 1 of 10."""
+        told = [
+            {drift.cause for _, drift in alarms(simulated(44, judge_at=40, seed=seed, personas=2))}
+            for seed in range(60)
+        ]
+        assert sum(Cause.JUDGE in causes for causes in told) == 60
+        assert sum(Cause.MODEL in causes for causes in told) <= 2
 
     def test_neither_is_no_alarm(self) -> None:
         assert alarms(simulated(200)) == []
