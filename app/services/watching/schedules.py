@@ -12,9 +12,9 @@ from app.db.watching import schedule_runs, schedules
 from app.db.watching.schedule_runs import RunRow
 from app.db.watching.schedules import ScheduleRow
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.jobs.plan import atomic, gym
+from app.domain.jobs.plan import AtomicCell, Cell, GymCell, atomic
 from app.domain.jobs.request import JobIn
-from app.domain.results.gate import ATOMIC, PERSONA_SCORE
+from app.domain.results.gate import NAMES_SHOWN, PERSONA_SCORE, Threshold
 from app.domain.watching import contract
 from app.domain.watching.contract import AnchorsIn, ScheduleBudgetIn, ScheduleChangeIn, ScheduleIn
 from app.domain.watching.cron import next_due
@@ -60,7 +60,7 @@ async def create_schedule(
     figure = _figure(wanted.figure, prepared)
     body = {**job, "versions": _versions(prepared)}
     if wanted.anchors is not None:
-        await _check_anchors(deps, tenant, body, wanted.anchors)
+        await _check_anchors(deps, tenant, body, wanted.anchors, figure_of(figure))
     schedule_id = new_id("sched")
     async with deps.engine.begin() as connection:
         await lock(connection, f"schedules of {tenant}")
@@ -146,9 +146,7 @@ def _figure(wanted: str | None, prepared: PreparedJob) -> str:
     spec, cells = prepared.resolution.spec, prepared.resolution.cells
     text = wanted or ("acc_atom" if atomic(cells) else PERSONA_SCORE)
     figure = figure_of(text)
-    has = atomic(cells) if figure.metric in ATOMIC else gym(cells)
-    if not has:
-        raise InvalidJobError([FieldError("/figure", f"the job has no {figure.metric}")])
+    _check_place(figure, cells, "/figure", "the job")
     labels = sorted({spec.models[cell.model].label for cell in cells})
     model = figure.where.get("model")
     if model is None and len(labels) > 1:
@@ -161,6 +159,33 @@ def _figure(wanted: str | None, prepared: PreparedJob) -> str:
     return text
 
 
+def _check_place(figure: Threshold, cells: Sequence[Cell], pointer: str, whose: str) -> None:
+    """Refuses a figure of a metric, task, level, dimension or persona that no run will have."""
+    places = [place for cell in cells if not cell.control for place in _places(figure, cell)]
+    if not places:
+        raise InvalidJobError([FieldError(pointer, f"{whose} has no {figure.metric}")])
+    wanted = {key: value for key, value in figure.where.items() if key != "model"}
+    if any(wanted.items() <= place.items() for place in places):
+        return
+    for key, value in wanted.items():
+        known = sorted({place[key] for place in places})
+        if value not in known:
+            some = ", ".join(known[:NAMES_SHOWN]) + (", …" if len(known) > NAMES_SHOWN else "")
+            raise InvalidJobError([FieldError(pointer, f"{whose} has no {key} {value!r}, only {some}")])
+    together = ", ".join(f"{key} {value!r}" for key, value in wanted.items())
+    raise InvalidJobError([FieldError(pointer, f"{whose} has no {together} together")])
+
+
+def _places(figure: Threshold, cell: Cell) -> list[dict[str, str]]:
+    """What results will have of a planned cell for a figure, by the keys that this may name."""
+    place = {"task": cell.task.id, "persona": cell.persona.id}
+    if figure.metric == PERSONA_SCORE:
+        return [place] if isinstance(cell, GymCell) else []
+    if not isinstance(cell, AtomicCell):
+        return []
+    return [{**place, "dimension": trait.dimension, "level": trait.level} for trait in cell.persona.traits]
+
+
 def _versions(prepared: PreparedJob) -> dict[str, str]:
     """The rules by which texts are read: the same in each run, whatever a release brings."""
     instrument = prepared.resolution.spec.instrument
@@ -168,7 +193,11 @@ def _versions(prepared: PreparedJob) -> dict[str, str]:
 
 
 async def _check_anchors(
-    deps: SubmissionDependencies, tenant: str, body: Mapping[str, Any], anchors: AnchorsIn
+    deps: SubmissionDependencies,
+    tenant: str,
+    body: Mapping[str, Any],
+    anchors: AnchorsIn,
+    figure: Threshold,
 ) -> None:
     try:
         await find_job(deps.engine, tenant, anchors.job)
@@ -176,7 +205,7 @@ async def _check_anchors(
         raise InvalidJobError([FieldError("/anchors/job", str(error))]) from error
     try:
         wanted, sent = anchor_job(body, anchors.model_dump(), None)
-        await check_submission(deps, tenant, Submission(wanted, sent, wanted.name))
+        prepared = await check_submission(deps, tenant, Submission(wanted, sent, wanted.name))
     except InvalidJobError as error:
         raise InvalidJobError(
             [
@@ -184,6 +213,7 @@ async def _check_anchors(
                 for each in error.errors
             ]
         ) from error
+    _check_place(figure, prepared.resolution.cells, "/anchors/job", "the anchors' job")
 
 
 def _limits(budget: ScheduleBudgetIn | None) -> dict[str, float | None]:
