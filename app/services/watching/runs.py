@@ -36,7 +36,7 @@ from app.services.watching.measure import measure
 log = structlog.get_logger(__name__)
 
 LONGEST_WAIT = timedelta(hours=12)
-"""After so long a job that could not be submitted, for errors of our own, is given up."""
+"""After so long a run that could not be taken further, for errors of our own, is given up."""
 BUDGET_EXHAUSTED = "budget_exhausted"
 RUN_USED_UP = "the run's budget is used up; the job is paused"
 REFUSED = (InvalidJobError, SpendingCapError, ModelNotAllowedError)
@@ -246,10 +246,10 @@ async def _fail(step: _Step, reason: str, *, usd: float | None = None) -> None:
 
 
 async def _give_up_late(engine: AsyncEngine, run_id: str, error: Exception) -> None:
-    """Ends a run whose jobs could not be submitted for hours, by an error of ours."""
+    """Ends a run that could not be taken further for hours, by an error of ours: while it has not ended, all later ones are skipped."""
     async with engine.begin() as connection:
         run = await schedule_runs.lock_run(connection, run_id)
-        if run is None or run.job_id is not None or datetime.now(UTC) - run.due < LONGEST_WAIT:
+        if run is None or datetime.now(UTC) - run.due < LONGEST_WAIT:
             return
         schedule = await schedules.get_schedule(connection, run.tenant, run.schedule_id)
         if schedule is not None:

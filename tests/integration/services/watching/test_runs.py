@@ -336,6 +336,27 @@ class TestTold:
             assert run.state == "failed"
             assert said in (run.reason or "")
 
+    async def test_one_that_cannot_be_read_for_half_a_day_is_given_up_so_that_others_take_place(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        """What it watches is not known to this release."""
+        schedule = await new_schedule(deps)
+        await due_ago(deps.engine, schedule, timedelta(seconds=5))
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert run.job is not None
+        await finish(worker, run.job)
+        await execute(deps.engine, "UPDATE schedules SET figure = 'of another release'")
+        await look(deps)
+        assert [run.state for run in await the_runs(deps.engine, schedule)] == ["running"]
+        await execute(deps.engine, "UPDATE schedule_runs SET due = due - interval '13 hours'")
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        assert (run.state, run.reason, run.value) == ("failed", "an internal error: ValueError", None)
+        await due_ago(deps.engine, schedule, timedelta(0))
+        await look(deps)
+        assert [run.state for run in await the_runs(deps.engine, schedule)] == ["failed", "running"]
+
     async def test_a_used_up_budget_skips_and_pauses(self, deps: SubmissionDependencies) -> None:
         schedule = await new_schedule(deps)
         await execute(
