@@ -3,8 +3,8 @@
 What moves on frozen texts is the judge's doing. A judge that moves moves the model's figure as well, so the model is tested by what is
 left: its figure minus the anchors'. The anchors are a sample, and the judge may move a little more or less on them than on other texts.
 So the model's series begins anew where the judge has changed; and of a model that changes at the same run it is asked whether the
-figure has moved beyond what the anchors' personas leave open. Where these do not tell how much that is, as there is one persona only,
-the rest may be the judge's as well.
+figure has moved beyond what the anchors' personas leave open. Few personas hardly tell how much that is: the rest may then be the
+judge's as well.
 """
 
 import math
@@ -20,6 +20,10 @@ from app.domain.watching.drift import Change, hazard, limits, newest_change, shi
 
 _BOTH_CHANCE = 0.01
 """The probability that a model is said to have changed with its judge when it has not."""
+
+
+FEWEST_PERSONAS = 4
+"""Of fewer anchors' personas the spread is too uncertain to say that what moves beside them is the model."""
 
 
 class Cause(StrEnum):
@@ -120,23 +124,25 @@ def _beside_judge(runs: Sequence[Measured], first: int, floor: float) -> Drift |
     if first < 2:  # noqa: PLR2004 - a spread takes two
         return None
     change = shift_at(_beyond_anchors(runs), first, floor)
-    left = _left_open(runs, first)
-    if left is not None:
-        # The smaller number of degrees of freedom never makes the test too eager, however few personas there are.
-        error, degrees = math.hypot(change.error, left[0]), min(change.degrees, left[1])
-        change = replace(change, error=error, degrees=degrees)
+    shifts = _shifts(runs, first)
+    if len(shifts) > 1:
+        change = _widened(change, float(np.std(shifts, ddof=1)) / math.sqrt(len(shifts)), len(shifts) - 1)
     if abs(change.shift) <= two_sided(change.degrees, _BOTH_CHANCE) * change.error:
         return None
-    return Drift(Cause.UNKNOWN if left is None else Cause.MODEL, change)
+    return Drift(Cause.MODEL if len(shifts) >= FEWEST_PERSONAS else Cause.UNKNOWN, change)
 
 
-def _left_open(runs: Sequence[Measured], first: int) -> tuple[float, int] | None:
-    """Standard error, over personas like these, of how far the judge has moved, and its degrees of freedom; ``None`` if unknown."""
+def _shifts(runs: Sequence[Measured], first: int) -> list[float]:
+    """How far the judge has moved on each persona's anchors."""
     before, after = _by_persona(runs[:first]), _by_persona(runs[first:])
-    shifts = [after[persona] - before[persona] for persona in before.keys() & after.keys()]
-    if len(shifts) < 2:  # noqa: PLR2004 - a spread takes two
-        return None
-    return float(np.std(shifts, ddof=1)) / math.sqrt(len(shifts)), len(shifts) - 1
+    return [after[persona] - before[persona] for persona in before.keys() & after.keys()]
+
+
+def _widened(change: Change, error: float, degrees: int) -> Change:
+    """A change with a further error of its own degrees of freedom; both together have Welch and Satterthwaite's, rounded down."""
+    both = math.hypot(change.error, error)
+    shared = change.error**4 / change.degrees + error**4 / degrees
+    return replace(change, error=both, degrees=max(1, int(both**4 / shared)))
 
 
 def _by_persona(runs: Sequence[Measured]) -> dict[str, float]:

@@ -129,8 +129,8 @@ class Alarm(Answer):
 
     cause: Cause = Field(
         description="`model`: beyond what the anchors moved. `judge`: the anchors moved. `model_or_judge`:"
-        " the schedule has no anchors; or, beside `judge`, the value moved otherwise than anchors of a single persona, which"
-        " do not tell how differently the judge moves."
+        " the schedule has no anchors; or, beside `judge`, the value moved otherwise than anchors of fewer than four"
+        " personas, which hardly tell how differently the judge moves."
     )
     since: datetime = Field(description="When the first run after the change was due.")
     before: float = Field(
