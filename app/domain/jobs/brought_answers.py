@@ -85,9 +85,7 @@ def _of_file(
         for n, (question, answer) in enumerate(pairs):
             yield (
                 f"{of_task}/{n}",
-                ResponseIn.model_construct(
-                    persona=persona, task=task.id, question=question, text=answer, model=model
-                ),
+                ResponseIn.made(persona=persona, task=task.id, question=question, text=answer, model=model),
             )
 
 

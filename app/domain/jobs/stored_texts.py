@@ -63,8 +63,6 @@ class UploadedTexts:
 
     def problems(self, instrument: InstrumentRef) -> Iterator[tuple[str, str]]:
         """What a job cannot use it for, by pointer."""
-        if len(self.texts) > MOST_TEXTS:
-            yield f"{POINTER}/upload", f"{len(self.texts):,} texts; at most {MOST_TEXTS:,}"
         judged = any(response.verdicts or response.grades for _, response in self.texts)
         for kind in ("segmenter", "refusals", *(("injections",) if judged else ())):
             wanted = getattr(instrument, kind)

@@ -73,7 +73,7 @@ def as_response(names: Mapping[str, Any], text: StoredText, judged: Mapping[str,
     """A record as it would stand in a job's body, with the place of its text."""
     given: dict[str, Any] = {**names, "text": text}
     if judged is None:
-        return ResponseIn.model_construct(**given)
+        return ResponseIn.made(**given)
     verdicts = [
         VerdictsIn.model_construct({"judge", "score"}, judge=judge, dimension=dimension, score=said)
         if not isinstance(said, list)
@@ -81,6 +81,4 @@ def as_response(names: Mapping[str, Any], text: StoredText, judged: Mapping[str,
         for judge, dimension, said in judged.get("verdicts", ())
     ]
     units = _GIVEN if judged.get("units") else []
-    return ResponseIn.model_construct(
-        **given, verdicts=verdicts, grades=judged.get("grades", {}), units=units
-    )
+    return ResponseIn.made(**given, verdicts=verdicts, grades=judged.get("grades", {}), units=units)

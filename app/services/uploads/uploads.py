@@ -15,7 +15,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.rules import RuleBook, Rules
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.jobs.request import ResponseIn
-from app.domain.jobs.stored_texts import UploadedTexts
+from app.domain.jobs.stored_texts import MOST_TEXTS, UploadedTexts
 from app.domain.jobs.text_source import StoredText
 from app.domain.uploads.contract import Upload
 from app.domain.uploads.formats import HEAD_BYTES, TOOL_FILE, Format, format_of
@@ -239,6 +239,8 @@ async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> Up
             return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
         if row.format == TOOL_FILE and not row.records:
             return "is another tool's file, of which POST /v1/imports has not made records yet"
+        if row.records > MOST_TEXTS:
+            return f"{row.records:,} texts; at most {MOST_TEXTS:,}: upload them as several files"
         place = f"/responses/upload/{PLACES.get(row.format, 'lines')}"
         texts = [
             (f"{place}/{record.line}", _response(upload_id, record))

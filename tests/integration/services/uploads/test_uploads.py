@@ -2,9 +2,11 @@
 
 import asyncio
 
+from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.uploads import uploads
+from app.db.uploads.tables import UploadRow
 from app.domain.jobs.stored_texts import UploadedTexts
 from app.instruments.rules import RULES
 from app.services.uploads.uploads import UploadDependencies, add_part, create_upload, uploaded_texts
@@ -28,3 +30,15 @@ async def test_an_upload_that_is_being_deleted_is_gone_for_a_job_not_without_tex
         done, _ = await asyncio.wait({reading}, timeout=0.5)
         assert not done  # it neither reads what is about to go nor counts on it
     assert await reading == "there is no such upload"
+
+
+async def test_an_upload_with_too_many_texts_is_refused_before_one_of_them_is_read(
+    engine: AsyncEngine,
+) -> None:
+    deps = UploadDependencies(engine, RULES, most_bytes=1000, tenant_bytes=1000, days=7)
+    upload = await create_upload(deps, TENANT, len(LINE), {})
+    await add_part(deps, TENANT, upload.id, 0, LINE)
+    async with engine.begin() as connection:  # 2 GiB of short lines; there is one
+        await connection.execute(update(UploadRow).values(records=43_000_000))
+    found = await uploaded_texts(engine, TENANT, upload.id)
+    assert found == "43,000,000 texts; at most 200,000: upload them as several files"
