@@ -43,6 +43,7 @@ _PLAIN_MESSAGES: Mapping[str, str] = {
     "model_attributes_type": "must be an object",
     "list_type": "must be a list",
     "string_type": "must be text",
+    "string_unicode": "must not contain lone surrogates",
     "int_type": "must be a whole number",
     "int_parsing": "must be a whole number",
     "int_from_float": "must be a whole number",
@@ -81,6 +82,8 @@ def _message(found: Mapping[str, Any]) -> str:
     if plain is not None:
         return plain
     said = str(found["msg"]).removeprefix("Value error, ")
+    if found["type"] in {"too_long", "too_short"} and isinstance(found.get("input"), str):
+        said = re.sub(r"\bitem(?=s?\b)", "character", said)
     # A list that is too long is cut before it is checked, so its length is not known here.
     said = re.sub(r" after validation, not \w+( \w+)?$", "", said)
     if isinstance(found.get("input"), str):

@@ -62,6 +62,7 @@ GOOD: dict[str, tuple[bytes, str]] = {
     "gzip": (gzip.compress(jsonl(LINES)), "gzip"),
     "gzip in several members": (gzip.compress(jsonl(LINES[:7])) + gzip.compress(jsonl(LINES[7:])), "gzip"),
     "zstd": (zstd(jsonl(LINES)), "zstd"),
+    "zstd as pzstd writes it": (b"\x50\x2a\x4d\x18\4\0\0\0size" + zstd(jsonl(LINES)), "zstd"),
     "Parquet": (parquet(LINES), "parquet"),
     "without dictionaries": (parquet(LINES, use_dictionary=False), "parquet"),
     "in small row groups": (parquet(LINES, row_group_size=3), "parquet"),

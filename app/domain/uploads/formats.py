@@ -12,6 +12,9 @@ HEAD_BYTES = 4
 _MAGIC: dict[bytes, Format] = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
+    **{
+        bytes([n]) + b"\x2a\x4d\x18": "zstd" for n in range(0x50, 0x60)
+    },  # a frame to be skipped: pzstd begins so
     b"PAR1": "parquet",
     b"PARE": "parquet",  # its footer is encrypted
 }

@@ -3,8 +3,10 @@
 import contextlib
 import json
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter, ValidationError
@@ -147,30 +149,45 @@ def read_rows(first: int, rows: Iterable[dict[str, Any] | FieldError], rules: Ru
     for last, row in enumerate(rows, first):
         if isinstance(row, FieldError):
             reader.fail(last, row.pointer, row.message)
+            continue
+        try:
+            given = as_given(row)
+        except _RefusedError as error:
+            reader.fail(last, "/grades", str(error))
         else:
-            reader.check(last, as_given(row))
+            reader.check(last, given)
     return Read(Place(last), reader.records, reader.errors, reader.wrong)
 
 
 def as_given(row: dict[str, Any]) -> dict[str, Any]:
-    """A row of a table as JSON would have it: tables have every field in every row, and maps as lists of pairs."""
+    """A row of a table as JSON would have it: tables have every field in every row, and maps as lists of pairs.
+
+    Raises:
+        _RefusedError: If a judge gave two grades.
+    """
     given = {name: _as_json(value) for name, value in row.items() if value is not None}
     grades = given.get("grades")
     if isinstance(grades, list) and all(map(_is_pair, grades)):
-        grades = dict(grades)
+        grades = _without_repeats(grades)
     if isinstance(grades, dict):
-        given["grades"] = {name: grade for name, grade in grades.items() if grade is not None}
+        given["grades"] = {name: _as_json(grade) for name, grade in grades.items() if grade is not None}
     if isinstance(given.get("verdicts"), list):
         given["verdicts"] = [_verdicts(each) for each in given["verdicts"]]
     return given
 
 
 def _as_json(value: Any) -> Any:
-    """A value as JSON would have it: text without a type is bytes, and of numbers with gaps some writers make fractions."""
+    """A value as JSON would have it: text without a type is bytes, and of whole numbers some writers make fractions or decimals."""
     if isinstance(value, bytes):
         with contextlib.suppress(UnicodeDecodeError):
             return value.decode()
-    return int(value) if isinstance(value, float) and value.is_integer() else value
+    return int(value) if _is_whole(value) else value
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, Decimal):
+        return value == value.to_integral_value()
+    return isinstance(value, float) and value.is_integer()
 
 
 def _is_pair(value: object) -> bool:
@@ -216,9 +233,12 @@ class _Reader:
             self.fail(number, "", "is not UTF-8")
         except json.JSONDecodeError as error:
             self.fail(number, "", f"is not JSON: {error.msg} at character {error.pos + 1}")
-        except (ValueError, RecursionError) as error:
-            deep = isinstance(error, RecursionError)
-            self.fail(number, "", "is nested too deeply" if deep else str(error))
+        except _RefusedError as error:
+            self.fail(number, "", str(error))
+        except ValueError:
+            self.fail(number, "", f"has a number of more than {sys.get_int_max_str_digits():,} digits")
+        except RecursionError:
+            self.fail(number, "", "is nested too deeply")
         else:
             self.check(number, value)
 
@@ -281,14 +301,18 @@ def as_record(number: int, response: ResponseIn, rules: Rules) -> Record | Field
     return Record(number, given, told.text, thoughts, status, why, tuple(spans), judged)
 
 
+class _RefusedError(ValueError):
+    """What Python takes and JSON has not, or gives no meaning; the message says what."""
+
+
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
-        raise ValueError(f"the key {repeated[:100]!r} appears more than once in one object")
+        raise _RefusedError(f"the key {repeated[:100]!r} appears more than once in one object")
     return found
 
 
 def _no_constant(name: str) -> Any:
-    raise ValueError(f"{name} is not JSON")
+    raise _RefusedError(f"{name} is not JSON")

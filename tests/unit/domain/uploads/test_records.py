@@ -1,15 +1,18 @@
 """Any bytes, cut into any parts, give the records and errors of the file in one part."""
 
 import json
+import sys
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from app.domain.instruments.instrument import InstrumentRef
 from app.domain.uploads import records
-from app.domain.uploads.records import ERRORS_KEPT, Place, Read, Record, RecordError, read_lines
+from app.domain.uploads.records import ERRORS_KEPT, Place, Read, Record, RecordError, read_lines, read_rows
 from app.instruments.rules import RULES
 
 CURRENT = RULES.load(InstrumentRef("v1", "", **RULES.current))
@@ -82,3 +85,52 @@ def test_any_bytes_in_any_parts_are_read_as_in_one(file: bytes, cuts: list[int])
     assert (in_parts.wrong, in_parts.place) == (whole.wrong, whole.place)
     assert in_parts.records == whole.records
     assert whole.place.tail == b""
+
+
+ROW: dict[str, Any] = {"persona": "E-low", "task": "essay", "text": "I stay. I read."}
+
+
+@pytest.mark.parametrize(
+    ("said", "pointer", "message"),
+    [
+        ({"text": "a \ud800"}, "/text", "must not contain lone surrogates"),
+        ({"persona": "E\udc00"}, "/persona", "must not contain lone surrogates"),
+        ({"text": "a" * 200_001}, "/text", "must have at most 200000 characters"),
+        ({"model": ""}, "/model", "must have at least 1 character"),
+        ({"run": int("9" * 4_300) * 10}, "", "has a number of more than 4,300 digits"),
+    ],
+)
+def test_errors_are_told_in_words_of_texts_and_numbers(
+    said: dict[str, Any], pointer: str, message: str
+) -> None:
+    digits = sys.get_int_max_str_digits()
+    try:
+        sys.set_int_max_str_digits(0)
+        file = line(ROW | said, ascii_only=True)
+    finally:
+        sys.set_int_max_str_digits(digits)
+    assert read(file, []).errors == [RecordError(1, pointer, message)]
+
+
+def test_whole_numbers_of_a_table_may_be_fractions_and_decimals() -> None:
+    scores = [Decimal("1.00"), 4.0]
+    row = {
+        "run": Decimal(3),
+        "grades": [("a", 4.0), ("b", None), ("c", Decimal(2))],
+        "verdicts": [{"judge": "a", "dimension": "E", "scores": scores}],
+    }
+    found = read_rows(1, [ROW | row], CURRENT)
+    assert found.errors == []
+    assert found.records[0].given["run"] == 3
+    assert found.records[0].judged == {"verdicts": [["a", "E", [1, 4]]], "grades": {"a": 4, "c": 2}}
+
+
+@pytest.mark.parametrize("run", [Decimal("1.5"), 1.5, Decimal(10) ** 60, float("inf"), float("nan")])
+def test_other_numbers_of_a_table_are_told(run: Any) -> None:
+    assert [error.field for error in read_rows(1, [ROW | {"run": run}], CURRENT).errors] == ["/run"]
+
+
+def test_two_grades_of_one_judge_are_told_not_one_of_them_dropped() -> None:
+    found = read_rows(7, [ROW | {"grades": [("a", 1), ("a", 5)]}], CURRENT)
+    message = "the key 'a' appears more than once in one object"
+    assert (found.records, found.errors) == ([], [RecordError(7, "/grades", message)])
