@@ -128,7 +128,7 @@ async def read_records(connection: AsyncConnection, tenant: str, upload_id: str)
         .order_by(record.ordinal)
     )
     found = await connection.stream(query)
-    async for some in found.partitions(5000):
+    async for some in found.partitions(1000):
         for row in some:
             yield row
 

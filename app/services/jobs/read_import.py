@@ -77,7 +77,7 @@ async def read_upload(
         return FileImport(file, chosen.name or name, chosen.kind, options, keep, TOOL_FILE_BYTES)
 
     work = partial(make_records, deps, tenant, upload_id, begin)
-    reading = await deps.tool_files.read(upload_id, (tenant, chosen), work, WAIT_SECONDS)
+    reading = await deps.tool_files.read(tenant, upload_id, chosen, work, WAIT_SECONDS)
     return None if reading is None else reading.result()
 
 

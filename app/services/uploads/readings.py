@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
+from weakref import WeakValueDictionary
 
 T = TypeVar("T")
 
@@ -17,7 +18,7 @@ class _Begun(NamedTuple, Generic[T]):
 
 
 class Readings(Generic[T]):
-    """Files that are being read; one a process, of one event loop.
+    """Files that are being read, of a tenant one at a time; one a process, of one event loop.
 
     Args:
         kept_seconds: So long what was found is kept for a request that comes again.
@@ -27,13 +28,20 @@ class Readings(Generic[T]):
         self._kept_seconds = kept_seconds
         self._begun: dict[str, _Begun[T]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
+        self._turns_of: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def read(
-        self, id_: str, how: Hashable, work: Callable[[], Coroutine[Any, Any, T]], seconds: float
+        self,
+        tenant: str,
+        id_: str,
+        how: Hashable,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        seconds: float,
     ) -> asyncio.Task[T] | None:
         """Sees to it that a file is read, and waits for that, but not for long.
 
         Args:
+            tenant: Whose it is.
             id_: The file's id.
             how: Reads it anew, and not before it is read otherwise, if that differs.
             work: Reads it.
@@ -49,7 +57,7 @@ class Readings(Generic[T]):
                 return None
             begun = None
         if begun is None:
-            begun = self._begun[id_] = _Begun(how, asyncio.create_task(self._read(work)))
+            begun = self._begun[id_] = _Begun(how, asyncio.create_task(self._read(tenant, work)))
             begun.task.add_done_callback(partial(self._forget_later, id_))
         await asyncio.wait({begun.task}, timeout=seconds)
         if not begun.task.done():
@@ -62,8 +70,8 @@ class Readings(Generic[T]):
         for begun in self._begun.values():
             begun.task.cancel()
 
-    async def _read(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        async with self._turns:
+    async def _read(self, tenant: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        async with self._turns_of.setdefault(tenant, asyncio.Lock()), self._turns:
             return await work()
 
     def _forget_later(self, id_: str, task: asyncio.Task[T]) -> None:

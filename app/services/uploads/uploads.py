@@ -150,7 +150,7 @@ async def find_upload(deps: UploadDependencies, tenant: str, upload_id: str, wai
         row = await _row(connection, tenant, upload_id)
     if row.status == "reading":
         reading = Reading(deps.engine, tenant, upload_id, partial(_rules, deps.rules), deps.most_bytes)
-        await deps.packed.read(upload_id, None, reading.run, wait)
+        await deps.packed.read(tenant, upload_id, None, reading.run, wait)
         async with deps.engine.connect() as connection:
             row = await _row(connection, tenant, upload_id)
     return _shown(row)

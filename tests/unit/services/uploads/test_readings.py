@@ -31,10 +31,10 @@ class Files:
 
 async def test_whoever_comes_again_is_told_what_was_found_and_it_is_read_once() -> None:
     readings, files = Readings[str](LONG), Files()
-    assert await readings.read("a", 1, files.of("a"), SOON) is None
+    assert await readings.read("t", "a", 1, files.of("a"), SOON) is None
     files.ends.set()
     for _ in range(2):
-        ended = await readings.read("a", 1, files.of("a"), LONG)
+        ended = await readings.read("t", "a", 1, files.of("a"), LONG)
         assert ended is not None
         assert ended.result() == "a"
     assert files.read == ["a", "a"], "what was told is read anew, as it may have changed"
@@ -42,11 +42,11 @@ async def test_whoever_comes_again_is_told_what_was_found_and_it_is_read_once() 
 
 async def test_what_is_asked_otherwise_is_read_after_it() -> None:
     readings, files = Readings[str](LONG), Files()
-    assert await readings.read("a", 1, files.of("first"), SOON) is None
-    assert await readings.read("a", 2, files.of("second"), SOON) is None
+    assert await readings.read("t", "a", 1, files.of("first"), SOON) is None
+    assert await readings.read("t", "a", 2, files.of("second"), SOON) is None
     assert files.read == ["first"]
     files.ends.set()
-    ended = await readings.read("a", 2, files.of("second"), LONG)
+    ended = await readings.read("t", "a", 2, files.of("second"), LONG)
     assert ended is not None
     assert (ended.result(), files.read) == ("second", ["first", "second"])
 
@@ -54,15 +54,15 @@ async def test_what_is_asked_otherwise_is_read_after_it() -> None:
 async def test_an_error_is_told_to_whoever_asks_and_what_nobody_asks_for_is_forgotten() -> None:
     readings, files = Readings[str](), Files()
     files.ends.set()
-    ended = await readings.read("a", 1, files.of("a", ValueError("wrong")), LONG)
+    ended = await readings.read("t", "a", 1, files.of("a", ValueError("wrong")), LONG)
     assert ended is not None
     with pytest.raises(ValueError, match="wrong"):
         ended.result()
     files.ends.clear()
-    assert await readings.read("b", 1, files.of("b"), SOON) is None
+    assert await readings.read("t", "b", 1, files.of("b"), SOON) is None
     files.ends.set()
     await asyncio.sleep(SOON)
-    ended = await readings.read("b", 1, files.of("b"), LONG)
+    ended = await readings.read("t", "b", 1, files.of("b"), LONG)
     assert ended is not None
     assert files.read == ["a", "b", "b"]
 
@@ -70,9 +70,9 @@ async def test_an_error_is_told_to_whoever_asks_and_what_nobody_asks_for_is_forg
 async def test_few_are_read_at_a_time_and_all_end_with_the_process() -> None:
     readings, files = Readings[str](), Files()
     for n in range(AT_ONCE + 2):
-        assert await readings.read(str(n), 1, files.of(str(n)), SOON) is None
+        assert await readings.read(str(n), str(n), 1, files.of(str(n)), SOON) is None
     assert len(files.read) == AT_ONCE
     readings.close()
-    ended = await readings.read("0", 1, files.of("0"), LONG)
+    ended = await readings.read("0", "0", 1, files.of("0"), LONG)
     assert ended is not None
     assert ended.cancelled()

@@ -1,0 +1,32 @@
+"""Who waits for whom when packed uploads are read."""
+
+import asyncio
+import gzip
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.instruments.rules import RULES
+from app.services.uploads.readings import AT_ONCE
+from app.services.uploads.uploads import UploadDependencies, add_part, create_upload, find_upload
+
+LINE = b'{"persona": "E-low", "task": "essay", "text": "I stay at home. I read."}\n'
+
+
+async def test_a_tenants_long_files_do_not_keep_another_waiting(engine: AsyncEngine) -> None:
+    deps = UploadDependencies(engine, RULES, most_bytes=10**9, tenant_bytes=10**10, days=7)
+
+    async def send(tenant: str, data: bytes) -> str:
+        upload = await create_upload(deps, tenant, len(data), {})
+        await add_part(deps, tenant, upload.id, 0, data)
+        return upload.id
+
+    long = gzip.compress(LINE * 400_000)
+    try:
+        async with asyncio.TaskGroup() as group:
+            sent = [group.create_task(send("first", long)) for _ in range(AT_ONCE)]
+        second = await find_upload(deps, "second", await send("second", gzip.compress(LINE)))
+        first = [await find_upload(deps, "first", task.result()) for task in sent]
+    finally:
+        deps.packed.close()
+    assert second.status == "ready"
+    assert {each.status for each in first} == {"reading"}
