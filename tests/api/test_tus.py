@@ -160,6 +160,25 @@ class TestProtocol:
             with pytest.raises(AssayError, match="at least 1"):
                 client.upload(file)
 
+    @pytest.mark.parametrize(
+        ("method", "path", "headers", "status"),
+        [
+            ("POST", "/v1/uploads", {}, 422),
+            ("POST", "/v1/uploads", {"Upload-Length": "0"}, 422),
+            ("POST", "/v1/uploads", {"Upload-Length": str(2**40)}, 413),
+            ("POST", "/v1/uploads", {"Upload-Length": "5", "Tus-Resumable": "0.2.2"}, 412),
+            ("HEAD", f"/v1/uploads/upl_{'0' * 26}", {}, 404),
+            ("PATCH", f"/v1/uploads/upl_{'0' * 26}", {"Upload-Offset": "0", "Content-Type": PART}, 404),
+            ("PATCH", f"/v1/uploads/upl_{'0' * 26}", {"Upload-Offset": "-1", "Content-Type": PART}, 422),
+            ("PATCH", "/v1/uploads/other", {"Upload-Offset": "0", "Content-Type": PART}, 404),
+        ],
+    )
+    def test_errors_say_the_version_of_the_protocol(
+        self, api: Service, method: str, path: str, headers: dict[str, str], status: int
+    ) -> None:
+        refused = api.http.request(method, path, headers=headers)
+        assert (refused.status_code, refused.headers["tus-resumable"]) == (status, "1.0.0")
+
     def test_the_server_says_what_it_speaks(self, api: Service) -> None:
         said = api.http.options("/v1/uploads")
         assert said.status_code == 204

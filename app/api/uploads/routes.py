@@ -13,7 +13,9 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Header, Path, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator
-from starlette.exceptions import HTTPException
+from starlette.datastructures import MutableHeaders
+from starlette.types import Message, Receive, Send
+from starlette.types import Scope as ScopeOfRequest
 
 from app.api.http import cursors
 from app.api.http.access import needs
@@ -48,8 +50,6 @@ PART_TYPE = "application/offset+octet-stream"
 PIECE_BYTES = 1024 * 1024
 """So much is stored, and read, at a time; a part that breaks off is kept up to its last byte."""
 
-RESUMABLE = {"Tus-Resumable": VERSION}
-
 
 class TusRoute(StrictRoute):
     """A route that speaks one version of tus and says so in each answer."""
@@ -59,22 +59,26 @@ class TusRoute(StrictRoute):
         handle = super().get_route_handler()
 
         async def in_version(request: Request) -> Response:
-            try:
-                if request.headers.get("tus-resumable", VERSION) != VERSION:
-                    raise ProblemError(
-                        HTTPStatus.PRECONDITION_FAILED,
-                        "tus_version",
-                        f"this server speaks tus {VERSION}",
-                        headers={"Tus-Version": VERSION},
-                    )
-                answer = await handle(request)
-            except HTTPException as error:
-                error.headers = {**(error.headers or {}), **RESUMABLE}
-                raise
-            answer.headers.update(RESUMABLE)
-            return answer
+            if request.headers.get("tus-resumable", VERSION) != VERSION:
+                raise ProblemError(
+                    HTTPStatus.PRECONDITION_FAILED,
+                    "tus_version",
+                    f"this server speaks tus {VERSION}",
+                    headers={"Tus-Version": VERSION},
+                )
+            return await handle(request)
 
         return in_version
+
+    async def handle(self, scope: ScopeOfRequest, receive: Receive, send: Send) -> None:
+        """Handles a request; errors say the version, too."""
+
+        async def with_version(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message)["Tus-Resumable"] = VERSION
+            await send(message)
+
+        await super().handle(scope, receive, with_version)
 
 
 router = APIRouter(
