@@ -35,6 +35,7 @@ NAME_LENGTH = 300
 """So much of a file's name is shown."""
 PURPOSE, TO_IMPORT = "purpose", "import"
 """The metadata that tell an upload of another tool's file."""
+NO_SUCH = "there is no such upload"
 PLACES: dict[str | None, str] = {"parquet": "rows", TOOL_FILE: "records"}
 """What of a file is counted, where that is not lines."""
 TOOL_FILE_BYTES = 256 * 1024 * 1024
@@ -172,7 +173,7 @@ async def delete_upload(engine: AsyncEngine, tenant: str, upload_id: str) -> Non
     """
     async with engine.begin() as connection:
         if not await uploads.remove(connection, tenant, upload_id):
-            raise NotFoundError("there is no such upload")
+            raise NotFoundError(NO_SUCH)
 
 
 async def add_part(
@@ -226,27 +227,34 @@ def _format(head: bytes, *, complete: bool) -> Format | None:
 async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> UploadedTexts | str:
     """The responses of an upload, their texts left where they are; or why a job can't use it."""
     if re.fullmatch(id_form(UPLOAD), upload_id) is None:
-        return "there is no such upload"
+        return NO_SUCH
     async with engine.connect() as connection:
-        row = await uploads.find(
-            connection, tenant, upload_id, lock=True
-        )  # or its records might go meanwhile
+        # Locked, or its records might go meanwhile.
+        row = await uploads.find(connection, tenant, upload_id, lock=True)
         if row is None:
-            return "there is no such upload"
-        if row.status == "reading":
-            return "is being read; try again when it is ready"
-        if row.status != "ready":
-            return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
-        if row.format == TOOL_FILE and not row.records:
-            return "is another tool's file, of which POST /v1/imports has not made records yet"
-        if row.records > MOST_TEXTS:
-            return f"{row.records:,} texts; at most {MOST_TEXTS:,}: upload them as several files"
+            return NO_SUCH
+        fault = _fault(row)
+        if fault is not None:
+            return fault
         place = f"/responses/upload/{PLACES.get(row.format, 'lines')}"
         texts = [
             (f"{place}/{record.line}", _response(upload_id, record))
             async for record in uploads.read_records(connection, tenant, upload_id)
         ]
     return UploadedTexts(row.rules, texts)
+
+
+def _fault(row: UploadRow) -> str | None:
+    """Why a job can't use an upload."""
+    if row.status == "reading":
+        return "is being read; try again when it is ready"
+    if row.status != "ready":
+        return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
+    if row.format == TOOL_FILE and not row.records:
+        return "is another tool's file, of which POST /v1/imports has not made records yet"
+    if row.records > MOST_TEXTS:
+        return f"{row.records:,} texts; at most {MOST_TEXTS:,}: upload them as several files"
+    return None
 
 
 def _response(upload_id: str, record: Any) -> ResponseIn:
@@ -286,7 +294,7 @@ def _loaded(book: RuleBook, versions: Mapping[str, Any]) -> Rules:
 async def _row(connection: Any, tenant: str, upload_id: str) -> UploadRow:
     row = await uploads.find(connection, tenant, upload_id)
     if row is None:
-        raise NotFoundError("there is no such upload")
+        raise NotFoundError(NO_SUCH)
     return row
 
 
