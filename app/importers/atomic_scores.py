@@ -25,6 +25,12 @@ def is_scores(document: Document) -> bool:
     return type(value) is int
 
 
+def is_fidelity(document: Document) -> bool:
+    """Whether a file is the `fidelity_scores.json` that is computed of such a list."""
+    value = document.value
+    return document.form is Form.JSON and isinstance(value, dict) and {"acc_atom", "ic_atom"} <= value.keys()
+
+
 def read_scores(document: Document) -> Iterator[Record]:
     """The scores of each response."""
     if not isinstance(document.value, list):

@@ -21,13 +21,21 @@ from app.domain.jobs.import_preview import (
 from app.domain.jobs.imports import MAX_QUESTIONS
 from app.importers.atomic_scores import JUDGE
 from app.importers.papers_questions import PaperItem, squeezed
-from app.importers.records import Asked, Character, Options, Record, Refused, Said, Scored, fault_of
+from app.importers.records import (
+    SEVERAL_ITEMS,
+    Asked,
+    Character,
+    Options,
+    Record,
+    Refused,
+    Said,
+    Scored,
+    fault_of,
+)
 from app.importers.tool_scale import JUDGES
 
 DEFAULT_TASK = "social_media_post"
 """Where neither the file nor the user names one: of the atomic tasks the only one that asks nothing, so texts of all kinds fit."""
-SEVERAL_ITEMS = "questionnaire"
-"""The task of scores of several responses a run."""
 QUESTION_TASK = "persona_consistency"
 """Of questions without answers: the one of PersonaGym's tasks that fits any question."""
 TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, MOST_IN_NAME = 200_000, 20_000, 20_000, 100
@@ -106,16 +114,16 @@ class Collector:
         if persona is None:
             return fault
         response: dict[str, Any] = {"persona": persona, "task": task, "model": model}
-        response |= {"units": list(said.units)} if said.units else {"text": said.text}
+        response |= {"text": said.text} if said.text else {}
+        response |= {"units": list(said.units)} if said.units else {}
         if said.verdicts:
             response["verdicts"] = [each._asdict() for each in said.verdicts]
             self._judges |= dict.fromkeys(each.judge for each in said.verdicts)
         if task in self._gym_tasks:
             response["question"] = said.prompt
-        elif known is not None:
-            response["item"] = known.item
-        elif chosen.task is None and said.task is not None:
-            own = {"item": said.item, "run": said.run, "instruction": said.instruction}
+        elif said.task in {None, task}:
+            item = said.item if known is None else known.item
+            own = {"item": item, "run": said.run, "instruction": said.instruction}
             response |= {name: value for name, value in own.items() if value is not None}
         fault = self._add_verdict(response, said) or self._keep(response)
         if fault is None:
@@ -125,7 +133,7 @@ class Collector:
         return fault
 
     def _fault_of_text(self, said: Said, task: str, model: str) -> str | None:
-        texts = said.units or [said.text]
+        texts = [said.text, *said.units] if said.text or not said.units else said.units
         fault = next((each for text in texts if (each := fault_of(text, TEXT_CHARACTERS))), None)
         if fault is None and self._texts >= MOST_TEXTS:
             fault = f"a job has at most {MOST_TEXTS:,} texts"
@@ -250,6 +258,8 @@ class Collector:
             self._personas.setdefault(given, {})  # a persona of the service, named as jobs name it
             return given, None
         described = given or said.persona
+        if described is None and said.traits:
+            return self._papers_persona(said.traits)
         if described is None:
             return None, "has no persona (no system message or column); choose one for all texts"
         return self._kept(described, None, MOST_IN_JOB, said.traits)
@@ -258,13 +268,17 @@ class Collector:
         """The id of the persona of all scores: on a trait, unless another is chosen, the paper's, which is built in."""
         if self._options.persona is not None:
             return self._persona_of(Said("", ""))
-        for dimension, level in self._options.traits.items():
-            id_ = f"{dimension}-{level}"
-            if not _ID.fullmatch(id_):
-                return None, "its trait is none of the paper's; choose a persona"
-            self._personas.setdefault(id_, {})
-            return id_, None
+        if self._options.traits:
+            return self._papers_persona(self._options.traits)
         return self._kept("the persona of these scores", None, MOST_IN_JOB)
+
+    def _papers_persona(self, traits: Mapping[str, str]) -> tuple[str | None, str | None]:
+        """The paper's persona with one trait, which is built in."""
+        ids = [f"{dimension}-{level}" for dimension, level in traits.items()]
+        if len(ids) > 1 or not _ID.fullmatch(ids[0]):
+            return None, "its trait is none of the paper's; choose a persona"
+        self._personas.setdefault(ids[0], {})
+        return ids[0], None
 
     def _kept(
         self, description: str, name: str | None, most: int, own_traits: Mapping[str, str] = NO_TRAITS

@@ -34,6 +34,7 @@ YAML_CHARACTERS = 500_000
 """YAML is parsed a hundred times more slowly than JSON."""
 FIRST_LINES = 20
 """Among so many lines is one of JSON, if a file is JSON Lines."""
+RUBRIC = "; rubrics go into rubric sets (assay rubrics FILE, POST /v1/rubric-sets)"
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
 
@@ -135,7 +136,8 @@ def _form(file: BinaryIO, name: str) -> tuple[Form, Any]:
     try:
         return Form.JSON, parse_json(_text(file))
     except ValueError as error:
-        raise wrong_file(f"neither JSON nor JSON Lines: {error}") from error
+        hint = RUBRIC if "{response}" in text else ""
+        raise wrong_file(f"neither JSON nor JSON Lines: {error}{hint}") from error
 
 
 def _rows(form: Form, file: BinaryIO, value: Any, most: int) -> Callable[[], Iterator[Row]]:

@@ -13,6 +13,9 @@ from app.domain.personagym.task import GymTask
 from app.importers.papers_questions import PaperItem, SetQuestion
 from app.importers.tool_scale import ToolScale
 
+SEVERAL_ITEMS = "questionnaire"
+"""The task of files by the atomic paper's code that have several responses a run."""
+
 
 class Given(NamedTuple):
     """What a judge said of a text, sentence by sentence.

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers import (
+    atomic_responses,
     atomic_scores,
     character_cards,
     chats,
@@ -175,6 +176,18 @@ KINDS = (
         lambda document, _: atomic_scores.read_scores(document),
         {"run": "first list", "item": "second list", "scores": "third list"},
     ),
+    Kind(
+        "atomic_responses",
+        lambda document, _: atomic_responses.is_responses(document),
+        atomic_responses.read_responses,
+        {
+            "persona": "the file's name",
+            "instruction": "the number in the file's name",
+            "prompt": "question",
+            "text": "raw_response",
+            "units": "atomic_response",
+        },
+    ),
     Kind("assay", _is_export, _read_export, {"persona": "persona_description", "text": "text"}),
     Kind("table", _is_table, _read_table, _columns),
 )
@@ -183,9 +196,13 @@ NAMES = tuple(kind.name for kind in KINDS)
 AT_ONCE = 100
 """Records that are read at a time."""
 UNKNOWN = f"no kind of file that is known ({', '.join(NAMES)}); name columns, or the kind"
-SCORES = (
+GYM_SCORES = (
     "PersonaGym's scores are means by task, without the grades that they are of: nothing can be computed from them;"
     " GET /v1/baselines has the published ones"
+)
+FIDELITY_SCORES = (
+    "fidelity_scores.json has figures, without the scores that they are of: nothing can be computed from them;"
+    " import the atomic_scores.txt that they are of"
 )
 
 
@@ -219,7 +236,7 @@ class FileImport:
             None,
         )
         if found is None:
-            raise wrong_file(SCORES if own_files.is_scores(document) else UNKNOWN)
+            raise wrong_file(_why_unknown(document))
         self._kind = found.name
         self._mapping = found.mapping(document, options) if callable(found.mapping) else found.mapping
         self._records = found.read(document, options)
@@ -253,3 +270,9 @@ def read_import(data: bytes, name: str, kind: str | None, options: Options) -> I
     while found.read(AT_ONCE):
         pass
     return found.preview(responses)
+
+
+def _why_unknown(document: Document) -> str:
+    if own_files.is_scores(document):
+        return GYM_SCORES
+    return FIDELITY_SCORES if atomic_scores.is_fidelity(document) else UNKNOWN

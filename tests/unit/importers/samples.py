@@ -251,6 +251,14 @@ VERDICTS = [
     )
 ]
 
+RAW_RESPONSES = {
+    str(n): {
+        "raw_response": "I  love parties.\nI don\u2019t talk.",
+        "atomic_response": ["I  love parties.", "I don't talk."],
+    }
+    for n in range(2)
+}
+
 FILES: dict[str, dict[str, bytes]] = {
     "inspect": {
         "log.json": json.dumps(LOG).encode(),
@@ -300,6 +308,10 @@ FILES: dict[str, dict[str, bytes]] = {
                 ",".join("" if each is None else str(each) for each in row.values()) for row in EXPORTED
             )
         ).encode(),
+    },
+    "atomic_responses": {
+        "persona_E_high_5_20250602-154501.json": json.dumps(RAW_RESPONSES).encode(),
+        "persona_E_low_0_20250602-154501.json": json.dumps({"0": RAW_RESPONSES["0"]}).encode(),
     },
     "atomic_scores": {
         "atomic_scores.txt": b"[[[5, 1, 9], [4]], [[2, 2], [999, 3]]]",

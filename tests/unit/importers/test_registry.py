@@ -238,6 +238,16 @@ class TestRefusals:
         with pytest.raises(InvalidJobError, match="means by task"):
             imported(b'{"Toxicity Control": 4.9, "PersonaScore": 4.9}', "scores.json")
 
+    def test_figures_that_the_atomic_papers_code_saves_are_said_to_be_none(self) -> None:
+        with pytest.raises(InvalidJobError, match=r"import the atomic_scores\.txt"):
+            imported(
+                b'{"mean": 3.2, "acc_atom": 0.5, "ic_atom": 0.3, "rc_atom": 0.7}', "fidelity_scores.json"
+            )
+
+    def test_of_a_rubric_it_is_said_where_it_goes(self) -> None:
+        with pytest.raises(InvalidJobError, match="assay rubrics FILE"):
+            imported(b"You will be given {persona}.\n\nResponse: {response}\n", "Toxicity.txt")
+
 
 @pytest.mark.parametrize(
     "text",
@@ -340,6 +350,48 @@ class TestScoresWithoutTexts:
     def test_they_are_on_one_trait(self) -> None:
         preview = imported(self.FILE, traits={"O": "high", "E": "low"})
         assert (preview.job, preview.refused) == (None, 4)
+
+
+class TestTextsOfTheAtomicPapersCode:
+    MANY = "persona_E_high_5_20250602-154501.json"
+    ONE = "persona_E_low_0_20250602-154501.json"
+
+    def responses(self, file: str, name: str | None = None, **options: Any) -> list[dict[str, Any]]:
+        preview = imported(FILES["atomic_responses"][file], file if name is None else name, **options)
+        assert preview.job is not None
+        found: list[dict[str, Any]] = preview.job["responses"]
+        return found
+
+    def test_the_files_name_tells_the_papers_persona_and_the_wording(self) -> None:
+        first, second = self.responses(self.MANY, f"results/bot/{self.MANY}")
+        assert first == {
+            "persona": "E-high",
+            "task": "questionnaire",
+            "model": "imported",
+            "text": "I  love parties.\nI don\u2019t talk.",
+            "units": ["I  love parties.", "I don't talk."],
+            "item": "E-1",
+            "instruction": 5,
+        }
+        assert second["item"] == "E-2"
+
+    def test_an_essay_and_a_post_are_told_apart_by_the_task_that_is_chosen(self) -> None:
+        (post,), (essay,) = self.responses(self.ONE), self.responses(self.ONE, task="essay")
+        assert (post["task"], post["instruction"]) == ("social_media_post", 0)
+        assert (essay["task"], essay["instruction"], essay["persona"]) == ("essay", 0, "E-low")
+
+    def test_without_a_name_a_trait_tells_persona_and_items(self) -> None:
+        first, _ = self.responses(self.MANY, "", traits={"O": "neutral"}, task="questionnaire")
+        assert (first["persona"], first["item"]) == ("O-neutral", "O-1")
+        assert "instruction" not in first
+
+    def test_a_sentence_that_is_not_in_the_text_is_refused(self) -> None:
+        data = {"0": {"raw_response": "I talk. I sing.", "atomic_response": ["I sing.", "I talk."]}, "x": {}}
+        preview = imported(json.dumps(data).encode(), self.MANY)
+        assert [(each.place, each.reason) for each in preview.refused_records] == [
+            ("/0/atomic_response/1", "is not in the text after the sentences before it"),
+            ("/x/raw_response", "is missing"),
+        ]
 
 
 def test_a_histogram_that_does_not_fit_its_column_is_refused_before_pyarrow_ends_the_process() -> None:
