@@ -5,6 +5,7 @@ import csv
 import json
 import os
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -131,11 +132,19 @@ def _form(file: BinaryIO, name: str) -> tuple[Form, Any]:
         return Form.YAML, _yaml(_text(file))
     if ending == "csv":
         return Form.CSV, None
-    if _is_lines(file):
+    return _json_form(file)
+
+
+def _json_form(file: BinaryIO) -> tuple[Form, Any]:
+    beginning = [line for _, line in islice(_filled_lines(file), FIRST_LINES)]
+    if len(beginning) > 1 and _is_object(beginning[0]):
         return Form.LINES, None
+    text = _text(file)
     try:
-        return Form.JSON, parse_json(_text(file))
+        return Form.JSON, parse_json(text)
     except ValueError as error:
+        if not text.lstrip().startswith("[") and any(map(_is_object, beginning[1:])):
+            return Form.LINES, None  # whose first line is broken
         hint = RUBRIC if "{response}" in text else ""
         raise wrong_file(f"neither JSON nor JSON Lines: {error}{hint}") from error
 
@@ -174,15 +183,35 @@ def _parquet(file: BinaryIO, most: int) -> Iterator[Row]:
                 yield place, row
 
 
+class _RepeatedNameError(ValueError):
+    """A JSON object has a name twice; the usual reader would silently keep the last."""
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) < len(pairs):
+        counts = Counter(name for name, _ in pairs)
+        repeated = next(name for name, count in counts.items() if count > 1)
+        shown = repeated[:100].encode(errors="replace").decode()
+        raise _RepeatedNameError(f"an object has the name {shown!r} twice")
+    return members
+
+
 def parse_json(text: str) -> Any:
     """What a JSON text says.
 
     Raises:
         ValueError: If it is none, with the reason for people.
     """
-    decoder = json.JSONDecoder() if len(text) <= SHORT_CHARACTERS else StepwiseDecoder(most=MOST_NESTED)
+    decoder = (
+        json.JSONDecoder(object_pairs_hook=_members)
+        if len(text) <= SHORT_CHARACTERS
+        else StepwiseDecoder(most=MOST_NESTED, object_pairs_hook=_members)
+    )
     try:
         return decoder.decode(text)
+    except _RepeatedNameError:
+        raise
     except json.JSONDecodeError as error:
         raise ValueError(f"{error.msg} (line {error.lineno}, column {error.colno})") from error
     except RecursionError as error:
@@ -247,19 +276,12 @@ def _filled_lines(file: BinaryIO) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
-def _is_lines(file: BinaryIO) -> bool:
-    """Whether several lines are JSON objects of their own."""
-    beginning = [line for _, line in islice(_filled_lines(file), FIRST_LINES)]
-    objects = [line for line in beginning if line.startswith("{") and _is_json(line)]
-    return len(beginning) > 1 and bool(objects)
-
-
-def _is_json(line: str) -> bool:
+def _is_object(line: str) -> bool:
+    """Whether a line is a JSON object of its own."""
     try:
-        parse_json(line)
+        return line.lstrip().startswith("{") and isinstance(parse_json(line), dict)
     except ValueError:
         return False
-    return True
 
 
 def _lines(file: BinaryIO) -> Iterator[Row]:

@@ -225,6 +225,27 @@ class TestRefusals:
             ("/lines/6", "the text must not contain the character U+0000"),
         ]
 
+    def test_a_list_with_a_record_a_line_is_json_and_not_json_lines(self) -> None:
+        row = b'{"persona": "a clown", "response": "Ha."}'
+        preview = imported(b"[\n" + b",\n".join([row] * 3) + b"\n]\n")
+        assert (preview.found, preview.mapped) == (3, 3)
+        with pytest.raises(InvalidJobError, match=r"neither JSON nor JSON Lines: .*line 3, column 1"):
+            imported(b"[\n" + row + b",\n")
+
+    def test_lines_may_begin_with_spaces_and_the_first_may_be_broken(self) -> None:
+        row = b' {"persona": "a clown", "response": "Ha."}\n'
+        assert imported(row * 2).mapped == 2
+        preview = imported(row[5:] + row * 2)
+        assert (preview.mapped, [each.place for each in preview.refused_records]) == (2, ["/lines/1"])
+
+    def test_a_name_that_stands_twice_in_an_object_is_refused_for_one_of_both_would_be_lost(self) -> None:
+        twice = b'{"Expected Action": ["Why?"], "Expected Action": ["How?"]}'
+        with pytest.raises(InvalidJobError, match="an object has the name 'Expected Action' twice"):
+            imported(twice, "a cowboy.json")
+        row = b'{"persona": "a clown", "response": "Ha."}\n'
+        preview = imported(row + b'{"persona": "a clown", "response": "Ha.", "response": "Ho."}\n')
+        assert (preview.mapped, preview.refused_records[0].place) == (1, "/lines/2")
+
     def test_all_are_counted_where_not_all_are_listed(self) -> None:
         preview = imported(b'{"persona": "a clown", "response": "Ha."}\n' + b"5\n" * 3_000)
         check_whole(preview)
