@@ -1,6 +1,7 @@
-"""Calls of models in traces: OpenTelemetry's conventions for generative AI (OTLP in JSON), and Langfuse's exports."""
+"""Calls of models in traces: OpenTelemetry's conventions for generative AI (OTLP in JSON: spans and log records), and Langfuse's exports."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from app.importers.content import parse_json
@@ -10,12 +11,19 @@ from app.importers.records import (
     Refused,
     Said,
     WrongRecordError,
-    member,
     number_or_none,
     optional,
     text_or_none,
 )
 
+SPANS = ("resourceSpans", "scopeSpans", "spans")
+LOGS = ("resourceLogs", "scopeLogs", "logRecords")
+SIGNALS = (SPANS, LOGS)
+MESSAGES = {f"gen_ai.{speaker}.message": speaker for speaker in ("system", "user", "assistant", "tool")}
+CHOICE = "gen_ai.choice"
+MOST_NESTED = 100
+"""Lists and objects in each other, in a value of an attribute."""
+_CAPITAL = re.compile("[A-Z]")
 MOST_INDEXED = 1_000
 """Messages of one span, where each has attributes of its own."""
 CALLS = ("generation", "embedding")
@@ -25,48 +33,135 @@ NO_CONTENT = "the texts were not recorded"
 
 
 def is_otlp(first: dict[str, Any]) -> bool:
-    """Whether a record is a request of spans in OTLP's JSON encoding."""
-    return isinstance(first.get("resourceSpans"), list) or isinstance(first.get("resource_spans"), list)
+    """Whether a record is a request of spans, or of log records, in OTLP's JSON encoding."""
+    return any(isinstance(_named(first, names[0]), list) for names in SIGNALS)
 
 
 def read_otlp(place: str, request: dict[str, Any]) -> Iterator[Record]:
-    """The text of each span; of one that is no call of a model, that it is none."""
-    for path, span in _spans(place, request):
+    """The text of each span, and of the log records of each; of one that is no call of a model, that it is none."""
+    calls: dict[Any, _Call] = {}
+    for signal in SIGNALS:
+        for path, record in _recorded(place, request, *signal):
+            if isinstance(record, Refused):
+                yield record
+                continue
+            of_span = record.get("traceId"), record.get("spanId")
+            known = signal is LOGS and all(isinstance(each, str) and each for each in of_span)
+            call = calls.setdefault((signal, of_span) if known else path, _Call(path))
+            try:
+                call.take(record)
+            except WrongRecordError as error:
+                call.wrong = error
+    for call in calls.values():
         try:
-            yield _read_span(path, _attributes(span))
+            yield call.read()
         except WrongRecordError as error:
-            yield Refused(f"{path}{error.field}", error.reason)
+            yield Refused(f"{call.place}{error.field}", error.reason)
 
 
-def _spans(place: str, request: dict[str, Any]) -> Iterator[tuple[str, Any]]:
-    name = "resourceSpans" if "resourceSpans" in request else "resource_spans"
-    for n, resource in enumerate(member(request, name, list)):
-        scopes = optional(resource, "scopeSpans") or optional(resource, "scope_spans")
-        if not isinstance(scopes, list):
-            raise WrongRecordError(f"/{name}/{n}", "has no scopeSpans")
-        for m, scope in enumerate(scopes):
-            spans = optional(scope, "spans")
-            if not isinstance(spans, list):
-                raise WrongRecordError(f"/{name}/{n}/scopeSpans/{m}", "has no spans")
-            yield from (
-                (f"{place}/{name}/{n}/scopeSpans/{m}/spans/{k}", span) for k, span in enumerate(spans)
-            )
+def _recorded(
+    place: str, request: dict[str, Any], resources: str, scopes: str, name: str
+) -> Iterator[tuple[str, Any]]:
+    """What a request has of a signal, each with its place; empty lists are left out in this encoding."""
+    of_resources = _named(request, resources)
+    for n, resource in enumerate(of_resources if isinstance(of_resources, list) else ()):
+        at = f"{place}/{resources}/{n}"
+        of_scopes = _named(resource, scopes)
+        if not isinstance(of_scopes, list):
+            yield at, Refused(at, f"has no {scopes}")
+            continue
+        for m, scope in enumerate(of_scopes):
+            records = _named(scope, name)
+            if not isinstance(records, list):
+                yield at, Refused(f"{at}/{scopes}/{m}", f"has no {name}")
+                continue
+            for k, record in enumerate(records):
+                path = f"{at}/{scopes}/{m}/{name}/{k}"
+                yield path, record if isinstance(record, dict) else Refused(path, "must be an object")
 
 
-def _attributes(span: Any) -> dict[str, Any]:
-    """The attributes of a span and of its events."""
-    found: dict[str, Any] = {}
-    events = optional(span, "events")
-    for holder in (span, *(events if isinstance(events, list) else ())):
-        listed = optional(holder, "attributes")
-        for each in listed if isinstance(listed, list) else ():
-            key, value = optional(each, "key"), optional(each, "value")
-            if isinstance(key, str) and isinstance(value, dict):
-                found[key] = next(iter(value.values()), None)
+def _named(value: Any, name: str) -> Any:
+    """A member by its name in JSON, or by its name in the protocol."""
+    found = optional(value, name)
+    return optional(value, _CAPITAL.sub(lambda each: f"_{each[0].lower()}", name)) if found is None else found
+
+
+class _Call:
+    """A span, or the log records of a span.
+
+    Args:
+        place: Where it stands, or the first of them.
+    """
+
+    def __init__(self, place: str) -> None:
+        self.place = place
+        self.attributes: dict[str, Any] = {}
+        self.events: list[tuple[str, dict[str, Any]]] = []
+        self.wrong: WrongRecordError | None = None
+
+    def take(self, record: dict[str, Any]) -> None:
+        """Adds a span with its events, or a log record, which is one."""
+        self._add(record)
+        events = record.get("events")
+        for event in events if isinstance(events, list) else ():
+            if isinstance(event, dict):
+                self._add(event)
+
+    def _add(self, holder: dict[str, Any]) -> None:
+        own = _members(holder.get("attributes"))
+        self.attributes |= own
+        name = _named(holder, "eventName") or own.get("event.name") or holder.get("name")
+        body = _plain(holder["body"]) if isinstance(holder.get("body"), dict) else None
+        if isinstance(name, str):
+            self.events.append((name, own | (body if isinstance(body, dict) else {})))
+
+    def read(self) -> Record:
+        """Its text.
+
+        Raises:
+            WrongRecordError: If it has none.
+        """
+        if self.wrong is not None:
+            raise self.wrong
+        return _read_span(self.place, self.attributes, self.events)
+
+
+def _members(listed: Any) -> dict[str, Any]:
+    """Attributes, or the members of an object, by their keys."""
+    found = {}
+    for each in listed if isinstance(listed, list) else ():
+        key, value = optional(each, "key"), optional(each, "value")
+        if isinstance(key, str) and isinstance(value, dict):
+            found[key] = _plain(value)
     return found
 
 
-def _read_span(place: str, attributes: dict[str, Any]) -> Record:
+def _plain(value: dict[str, Any], depth: int = 0) -> Any:
+    """A value without the names of its types.
+
+    Raises:
+        WrongRecordError: If it is nested too deeply.
+    """
+    if depth > MOST_NESTED:
+        raise WrongRecordError("", "nested too deeply")
+    listed, members = _named(value, "arrayValue"), _named(value, "kvlistValue")
+    if isinstance(listed, dict):
+        values = listed.get("values")
+        found = values if isinstance(values, list) else []
+        return [_plain(each, depth + 1) for each in found if isinstance(each, dict)]
+    if isinstance(members, dict):
+        values = members.get("values")
+        return {
+            each["key"]: _plain(each["value"], depth + 1)
+            for each in (values if isinstance(values, list) else ())
+            if isinstance(optional(each, "key"), str) and isinstance(optional(each, "value"), dict)
+        }
+    return next(iter(value.values()), None)
+
+
+def _read_span(
+    place: str, attributes: dict[str, Any], events: Sequence[tuple[str, dict[str, Any]]]
+) -> Record:
     model = next(
         (
             name
@@ -79,22 +174,53 @@ def _read_span(place: str, attributes: dict[str, Any]) -> Record:
     if "langfuse.observation.output" in attributes and kind in CALLS:
         asked = _messages(attributes.get("langfuse.observation.input"), "user")
         said = _messages(attributes.get("langfuse.observation.output"), "assistant")
-    elif any(key.startswith("gen_ai.") for key in attributes):
+    elif any(key.startswith("gen_ai.") for key in (*attributes, *(name for name, _ in events))):
         asked, said = _by_the_conventions(attributes)
+        if not said:
+            asked, said = _by_events(events)
     else:
         raise WrongRecordError("", NO_CALL)
     return _said(place, asked, said, model, {})
 
 
 def _by_the_conventions(attributes: dict[str, Any]) -> tuple[list[Message], list[Message]]:
-    """What was asked and said: as lists of messages, or with attributes for each message as before these."""
+    """What was asked and said: as lists of messages, or as before these, in all or with attributes for each message."""
     system = _messages(attributes.get("gen_ai.system_instructions"), "system")
-    asked = _messages(attributes.get("gen_ai.input.messages"), "user")
-    said = _messages(attributes.get("gen_ai.output.messages"), "assistant")
+    asked, said = (
+        next((found for key in keys if (found := _messages(attributes.get(key), speaker))), [])
+        for keys, speaker in (
+            (("gen_ai.input.messages", "gen_ai.prompt"), "user"),
+            (("gen_ai.output.messages", "gen_ai.completion"), "assistant"),
+        )
+    )
     return (
         [*system, *(asked or _indexed(attributes, "gen_ai.prompt", "user"))],
         said or _indexed(attributes, "gen_ai.completion", "assistant"),
     )
+
+
+def _by_events(events: Sequence[tuple[str, dict[str, Any]]]) -> tuple[list[Message], list[Message]]:
+    """What was asked and said, where each message is an event, as up to version 1.36 of the conventions."""
+    asked: list[Message] = []
+    said: list[Message] = []
+    for name, fields in events:
+        content = fields.get("gen_ai.event.content")
+        found = fields if content is None else _object_of(content)
+        if name == CHOICE:
+            said += _messages(found.get("message", found), "assistant")
+        elif name in MESSAGES:
+            text = text_of(found.get("content"))
+            asked.append(Message("", MESSAGES[name], text))
+    return asked, said
+
+
+def _object_of(content: Any) -> dict[str, Any]:
+    """The object that a text of JSON is; an empty one if it is none."""
+    try:
+        found = parse_json(content) if isinstance(content, str) else content
+    except ValueError:
+        found = None
+    return found if isinstance(found, dict) else {}
 
 
 def _indexed(attributes: dict[str, Any], prefix: str, speaker: str) -> list[Message]:
@@ -131,35 +257,58 @@ def _said(
 ) -> Record:
     text = next((each.text for each in said if each.speaker == "assistant" and each.text), None)
     if text is None:
-        raise WrongRecordError("", NO_CONTENT)
+        raise WrongRecordError("", "the model's answer has no text" if said else NO_CONTENT)
     return Said(place, text, persona_of(asked), last_question(asked), model, scores=scores)
 
 
 def is_langfuse(first: dict[str, Any]) -> bool:
-    """Whether a record is an observation or a trace of Langfuse."""
+    """Whether a record is an observation or a trace of Langfuse, with or without its observations, or a page of its API."""
+    listed = first.get("data")
+    if isinstance(listed, list) and listed:
+        return isinstance(listed[0], dict) and "data" not in listed[0] and is_langfuse(listed[0])
+    if isinstance(first.get("observations"), list) and isinstance(first.get("trace"), dict):
+        return True
     ids = {"traceId", "trace_id", "observations", "parentObservationId", "parent_observation_id"}
-    return "input" in first and "output" in first and not ids.isdisjoint(first)
+    said = {"input", "output"} <= first.keys()
+    return said and (not ids.isdisjoint(first) or _is_trace(first))
+
+
+def _is_trace(record: dict[str, Any]) -> bool:
+    """Whether a record is a trace of the table that Langfuse exports, which has its own input and output."""
+    return "timestamp" in record and not {"sessionId", "session_id"}.isdisjoint(record)
 
 
 def read_langfuse(place: str, record: dict[str, Any]) -> Iterator[Record]:
-    """The text of an observation, or of each observation of a trace."""
-    observations = record.get("observations")
-    if not isinstance(observations, list) or not all(isinstance(each, dict) for each in observations):
-        yield _read_observation(place, record, {})
+    """The text of an observation, or of each observation of a trace or page."""
+    if isinstance(record.get("data"), list):
+        for n, each in enumerate(record["data"]):
+            yield from _parts(f"{place}/data/{n}", each)
         return
-    scores = _scores(record.get("scores"))
-    for n, each in enumerate(observations):
-        at = f"{place}/observations/{n}"
+    yield from _parts(place, record)
+
+
+def _parts(place: str, record: Any) -> Iterator[Record]:
+    if not isinstance(record, dict):
+        yield Refused(place, "must be an object")
+        return
+    listed = record.get("observations")
+    scores = _scores(record.get("scores") or optional(record, "trace", "scores"))
+    of_trace = isinstance(listed, list) and all(isinstance(each, dict) for each in listed)
+    parts = enumerate(listed) if isinstance(listed, list) and of_trace else ()
+    named = [(f"{place}/observations/{n}", each) for n, each in parts] if of_trace else [(place, record)]
+    for at, each in named:
         try:
-            yield _read_observation(at, each, scores)
+            yield _read_observation(at, each, scores if of_trace else {})
         except WrongRecordError as error:
             yield Refused(f"{at}{error.field}", error.reason)
-    if not observations:
-        raise WrongRecordError("/observations", "the trace has no observations")
+    if not named:
+        yield Refused(f"{place}/observations", "the trace has no observations")
 
 
 def _read_observation(place: str, record: dict[str, Any], scores: dict[str, float]) -> Record:
-    if str(record.get("type", "")).casefold() not in CALLS:
+    if str(record.get("type", "")).casefold() not in CALLS and not (
+        "type" not in record and _is_trace(record)
+    ):
         raise WrongRecordError("/type", NO_CALL)
     model = next((name for key in LANGFUSE_MODELS if (name := text_or_none(record.get(key)))), None)
     asked, said = _messages(record.get("input"), "user"), _messages(record.get("output"), "assistant")

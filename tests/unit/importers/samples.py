@@ -178,6 +178,41 @@ def spans(*attributes: dict[str, str]) -> dict[str, Any]:
     return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"scope": {}, "spans": listed}]}]}
 
 
+def any_value(value: Any) -> dict[str, Any]:
+    """A value as OTLP's JSON encoding has it."""
+    if isinstance(value, str):
+        return {"stringValue": value}
+    if isinstance(value, list):
+        return {"arrayValue": {"values": [any_value(each) for each in value]}}
+    return {"kvlistValue": {"values": key_values(value)}}
+
+
+def key_values(members: dict[str, Any]) -> list[dict[str, Any]]:
+    return [{"key": key, "value": any_value(value)} for key, value in members.items()]
+
+
+def span_of_events(*events: tuple[str, dict[str, Any]]) -> dict[str, Any]:
+    """A request of one span whose messages are events, as up to version 1.36 of the conventions."""
+    listed = [{"name": name, "attributes": key_values(fields)} for name, fields in events]
+    span = {"name": "chat", "attributes": key_values({"gen_ai.request.model": "gpt-5.6"}), "events": listed}
+    return {"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}
+
+
+def log_records(*records: dict[str, Any]) -> dict[str, Any]:
+    return {"resourceLogs": [{"scopeLogs": [{"logRecords": list(records)}]}]}
+
+
+BY_EVENTS: list[tuple[str, dict[str, Any]]] = [
+    ("gen_ai.system.message", {"content": SYSTEM}),
+    ("gen_ai.user.message", {"content": ASKED}),
+    ("gen_ai.choice", {"finish_reason": "stop", "message": {"role": "assistant", "content": SAID}}),
+]
+STRUCTURED: dict[str, Any] = {
+    "gen_ai.request.model": "gpt-5.6",
+    "gen_ai.system_instructions": [{"type": "text", "content": SYSTEM}],
+    "gen_ai.input.messages": [{"role": "user", "parts": [{"type": "text", "content": ASKED}]}],
+    "gen_ai.output.messages": [{"role": "assistant", "parts": [{"type": "text", "content": SAID}]}],
+}
 BY_CONVENTIONS = {
     "gen_ai.request.model": "gpt-5.6",
     "gen_ai.system_instructions": json.dumps([{"type": "text", "content": SYSTEM}]),
@@ -285,10 +320,32 @@ FILES: dict[str, dict[str, bytes]] = {
     "otlp": {
         "traces.json": json.dumps(spans(BY_CONVENTIONS, INDEXED, OF_LANGFUSE)).encode(),
         "traces.jsonl": json_lines(spans(BY_CONVENTIONS), spans(INDEXED)),
+        "events.json": json.dumps(span_of_events(*BY_EVENTS)).encode(),
+        "logs.json": json.dumps(
+            log_records(
+                {
+                    "eventName": "gen_ai.client.inference.operation.details",
+                    "attributes": key_values(STRUCTURED),
+                }
+            )
+        ).encode(),
     },
     "langfuse": {
         "observations.jsonl": json_lines(OBSERVATION, OBSERVATION),
         "trace.json": json.dumps(TRACE).encode(),
+        "page.json": json.dumps({"data": [OBSERVATION], "meta": {"cursor": None}}).encode(),
+        "download.json": json.dumps({"trace": {"id": "t-1"}, "observations": [OBSERVATION]}).encode(),
+        "traces.json": json.dumps(
+            [
+                {
+                    "id": "t-1",
+                    "timestamp": "2026-01-01",
+                    "sessionId": None,
+                    "input": CHAT[:2],
+                    "output": SAID,
+                }
+            ]
+        ).encode(),
     },
     "personagym": {
         "a cowboy_qa.json": json.dumps(

@@ -204,6 +204,59 @@ class TestTraces:
         ]
         assert read(json.dumps(data).encode()).samples[0].text == SAID
 
+    @pytest.mark.parametrize(
+        "events",
+        [
+            of.BY_EVENTS,
+            [(name, {"gen_ai.event.content": json.dumps(fields)}) for name, fields in of.BY_EVENTS],
+            [
+                ("gen_ai.content.prompt", {"gen_ai.prompt": json.dumps(of.CHAT[:2])}),
+                ("gen_ai.content.completion", {"gen_ai.completion": json.dumps([of.CHAT[2]])}),
+            ],
+        ],
+        ids=["1.36", "as one text", "1.27"],
+    )
+    def test_messages_of_older_conventions_are_events(self, events: list[tuple[str, dict[str, Any]]]) -> None:
+        (sample,) = read(json.dumps(of.span_of_events(*events)).encode()).samples
+        assert (sample.persona, sample.prompt, sample.text) == (SYSTEM, ASKED, SAID)
+
+    def test_values_may_be_lists_and_objects(self) -> None:
+        span = {"attributes": of.key_values(of.STRUCTURED)}
+        data = {"resource_spans": [{"scope_spans": [{"spans": [span]}]}]}
+        (sample,) = read(json.dumps(data).encode()).samples
+        assert (sample.persona, sample.prompt, sample.text) == (SYSTEM, ASKED, SAID)
+
+    def test_log_records_of_one_span_are_one_call(self) -> None:
+        records = [
+            {"traceId": "t", "spanId": span, "eventName": name, "body": of.any_value(fields)}
+            for span in ("a", "b")
+            for name, fields in of.BY_EVENTS
+        ]
+        preview = read(json.dumps(of.log_records(*records, {"body": of.any_value("started")})).encode())
+        assert [each.text for each in preview.samples] == [SAID, SAID]
+        assert refusals(preview) == [("/resourceLogs/0/scopeLogs/0/logRecords/6", "is no call of a model")]
+
+    def test_a_resource_without_spans_does_not_hide_the_next_ones(self) -> None:
+        data = of.spans(of.BY_CONVENTIONS)
+        data["resourceSpans"] = [{}, {"scopeSpans": [{}, 5]}, 5, *data["resourceSpans"]]
+        preview = read(json.dumps(data).encode())
+        assert (preview.mapped, preview.refused) == (1, 4)
+
+    def test_a_call_of_a_tool_is_an_answer_without_text(self) -> None:
+        parts = [{"type": "tool_call", "name": "search", "arguments": {}}]
+        said = json.dumps([{"role": "assistant", "parts": parts}])
+        preview = read(json.dumps(of.spans(of.BY_CONVENTIONS | {"gen_ai.output.messages": said})).encode())
+        assert [reason for _, reason in refusals(preview)] == ["the model's answer has no text"]
+
+    def test_a_value_that_is_nested_too_deeply_is_refused(self) -> None:
+        deep: Any = "x"
+        for _ in range(150):
+            deep = [deep]
+        record = {"attributes": of.key_values({"gen_ai.output.messages": deep})}
+        assert [reason for _, reason in refusals(read(json.dumps(of.log_records(record)).encode()))] == [
+            "nested too deeply"
+        ]
+
     def test_spans_of_langfuse_are_no_generations(self) -> None:
         preview = read(json_lines(of.OBSERVATION, of.OBSERVATION | {"type": "SPAN"}))
         assert refusals(preview) == [("/lines/2/type", "is no call of a model")]
