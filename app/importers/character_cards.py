@@ -16,8 +16,10 @@ KEYWORDS = ("ccv3", "chara")
 CARD_BYTES = 4 * 1024 * 1024
 """The longest card that a compressed chunk may unpack to."""
 TAKEN = ("description", "personality")
+NICKNAME = "nickname"
+"""Of version 3: what stands for the card's ``{{char}}`` instead of the name."""
 SIGNATURE_BYTES = 8
-_CHAR = re.compile(r"\{\{char\}\}|<BOT>", re.IGNORECASE)
+_CHAR = re.compile(r"\{\{char\}\}|<BOT>|<CHAR>", re.IGNORECASE)
 _USER = re.compile(r"\{\{user\}\}|<USER>", re.IGNORECASE)
 
 
@@ -29,7 +31,7 @@ def is_card(first: dict[str, Any]) -> bool:
 
 
 def read_card(place: str, card: dict[str, Any]) -> Iterator[Record]:
-    """The character of a card: its description and personality, with its name for the card's ``{{char}}``.
+    """The character of a card: its description and personality, with its nickname or name for the card's ``{{char}}``.
 
     Raises:
         WrongRecordError: If it has none of both, or of other types.
@@ -38,18 +40,19 @@ def read_card(place: str, card: dict[str, Any]) -> Iterator[Record]:
     data = card.get("data") if "spec" in card else card
     if not isinstance(data, dict):
         raise WrongRecordError("/data", "must be an object with the card's fields")
-    for each in ("name", *TAKEN):
+    for each in ("name", NICKNAME, *TAKEN):
         if data.get(each) is not None and not isinstance(data[each], str):
             raise WrongRecordError(f"{field}/{each}", "must be a text")
     name = text_or_none(data.get("name"))
     parts = [part for part in (text_or_none(data.get(each)) for each in TAKEN) if part]
     if not parts:
         raise WrongRecordError(f"{field}/description", "description and personality are empty")
-    text = _CHAR.sub(lambda _: name or "the character", "\n\n".join(parts))
+    called = text_or_none(data.get(NICKNAME)) or name
+    text = _CHAR.sub(lambda _: called or "the character", "\n\n".join(parts))
     text = _USER.sub("the user", text).strip()
     if name is not None and name.casefold() not in text.casefold():
         text = f"{name}: {text}"
-    unused = [each for each in data if each not in {"name", *TAKEN} and data[each]]
+    unused = [each for each in data if each not in {"name", NICKNAME, *TAKEN} and data[each]]
     yield Character(place, text, name, unused)
 
 

@@ -45,6 +45,13 @@ def test_each_version_gives_description_and_personality_with_its_name() -> None:
     assert described(json.dumps(V3).encode()) == ["Cy sings."]
 
 
+def test_a_nickname_stands_for_the_character_as_version_3_has_it() -> None:
+    data = V3["data"] | {"name": "Cyrus", "nickname": "Cy", "description": "{{char}} sings. <char> is Cyrus."}
+    assert described(json.dumps(V3 | {"data": data}).encode()) == ["Cy sings. Cy is Cyrus."]
+    wrong = read(json.dumps(V3 | {"data": data | {"nickname": 5}}).encode())
+    assert [each.place for each in wrong.refused_records] == ["/data/nickname"]
+
+
 def test_a_persona_has_the_traits_that_were_chosen_and_what_is_not_taken_is_told() -> None:
     preview = read(json.dumps(CARD).encode())
     assert preview.persona_set is not None
