@@ -207,10 +207,14 @@ def _read_sample(place: str, sample: Any, model: str | None) -> Record:
 
 
 def _scores(found: Any) -> Mapping[str, float]:
-    """Numbers by scorer; letters as Inspect counts them."""
+    """Numbers by scorer, of one that gives several by scorer and name; letters as Inspect counts them."""
     scores = {}
-    for name, score in found.items() if isinstance(found, dict) else ():
-        value = optional(score, "value")
+    values = {
+        name: optional(score, "value") for name, score in (found.items() if isinstance(found, dict) else ())
+    }
+    several = {name: value for name, value in values.items() if isinstance(value, dict)}
+    values |= {f"{name}/{key}": each for name, value in several.items() for key, each in value.items()}
+    for name, value in values.items():
         number = LETTERS.get(value) if isinstance(value, str) else number_or_none(value)
         if number is not None:
             scores[name] = number

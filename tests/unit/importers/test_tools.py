@@ -56,6 +56,11 @@ def test_every_tools_models_and_scores_are_shown(
 
 
 class TestInspect:
+    def test_a_scorer_that_gives_several_values_has_a_score_for_each(self) -> None:
+        scores = {"mood": {"value": {"warm": 3, "bold": "I", "why": "words"}}}
+        log = of.LOG | {"samples": [of.SAMPLE | {"scores": scores}]}
+        assert read(json.dumps(log).encode()).samples[0].scores == {"mood/warm": 3.0, "mood/bold": 0.0}
+
     def test_failed_and_empty_samples_are_refused(self) -> None:
         failed = of.SAMPLE | {"output": {"choices": []}, "error": {"message": "away"}}
         empty = of.SAMPLE | {"output": {"choices": [{"message": {"role": "assistant", "content": ""}}]}}
