@@ -76,6 +76,7 @@ class Collector:
         self._samples: list[SampleRecord] = []
         self._unused: Counter[str] = Counter()
         self._unnamed_models = 0
+        self._unnamed_tasks = 0
         self._recognised = 0
         self._judges: dict[str, None] = {}
         self._off_scale: list[float] = []
@@ -334,6 +335,7 @@ class Collector:
         if len(of_task) >= MAX_QUESTIONS:
             return f"more than {MAX_QUESTIONS:,} questions of a persona and task"
         of_task.append(asked.question)
+        self._unnamed_tasks += asked.task is None
         self._models.update(model[:MOST_IN_NAME] for model in asked.models)
         self._prompts.add(hash(asked.question))
         if len(self._samples) < SAMPLES:
@@ -447,7 +449,7 @@ class Collector:
         if self._unnamed_models:
             notes.append("Some texts name no model; they are called `imported` unless you choose a model.")
         notes += self._notes_on_scores()
-        if self._questions and self._options.task is None:
+        if self._unnamed_tasks and self._options.task is None:
             notes.append(f"Questions that name no task count as {QUESTION_TASK}.")
         if self._unused:
             notes.append(f"Not taken from cards: {', '.join(sorted(self._unused)[:30])}.")

@@ -38,14 +38,19 @@ def _summary(preview: Json) -> Iterator[str]:
             total = preview["persona_count"] if what == "personas" else len(names)
             shown = ", ".join(_named(each) for each in names[:MOST_NAMES])
             more = f" and {total - MOST_NAMES:,} more" if total > MOST_NAMES else ""
-            source = preview["mapping"].get(what[:-1])
-            origin = f" (from {source})" if source else ""
-            yield f"{what}{origin}: {printable(shown)}{more}"
+            yield f"{what}{_origin(preview, what)}: {printable(shown)}{more}"
     if preview["prompts"]:
-        yield counted(preview["prompts"], "different prompt")
+        yield counted(preview["prompts"], "different prompt") + _origin(preview, "prompts")
+    if preview["job"]:
+        yield counted(preview["mapped"], "text") + _origin(preview, "texts")
     for score in preview["scores"][:MOST_NAMES]:
         span = f"{score['lowest']:g} to {score['highest']:g}"
         yield f"score {printable(score['name'])}: {score['count']:,} values, {span}"
+
+
+def _origin(preview: Json, what: str) -> str:
+    source = preview["mapping"].get(what[:-1])
+    return f" (from {printable(source)})" if source else ""
 
 
 def _named(each: Json) -> str:

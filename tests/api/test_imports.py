@@ -93,6 +93,11 @@ class TestCommand:
         assert result.exit_code == 0, result.output
         for words in ("openai_messages", "4 found, 3 imported, 1 refused", "/lines/3", "must be an object"):
             assert words in result.output
+        for words in (
+            "2 different prompts (from the user's message",
+            "3 texts (from the assistant's messages)",
+        ):
+            assert words in result.output
         assert set(api.rows().values()) == {0}
 
     def test_writes_the_job_of_several_files(self, api: Service, tmp_path: Path) -> None:

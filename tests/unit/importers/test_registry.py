@@ -123,6 +123,14 @@ class TestOptions:
         assert (preview.kind, preview.mapped) == ("table", 1)
         assert [each.place for each in preview.refused_records] == ["/lines/2/said"]
 
+    def test_that_questions_name_no_task_is_said_only_of_such(self) -> None:
+        named = imported(FILES["personagym"]["a cowboy.json"], "a cowboy.json")
+        unnamed = imported(FILES["openai_evals"]["source.jsonl"])
+        assert [any("name no task" in note for note in each.notes) for each in (named, unnamed)] == [
+            False,
+            True,
+        ]
+
 
 class TestScores:
     ROWS = b"".join(
