@@ -1,6 +1,8 @@
 """Verdicts that were given elsewhere, by a judge that a job never calls."""
 
 import re
+from array import array
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -22,6 +24,9 @@ GivenUnits = Literal["sentences", "responses"]
 """What imported verdicts are about where our segmenter does not decide it: sentences as they were given, or whole responses."""
 
 Span = tuple[int, int]
+
+_PLAIN = {"\u2019": "'", "\u2014": "--"}
+_OTHER = re.compile(r"\s+|[\u2019\u2014]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,24 +146,48 @@ def places_of(units: Sequence[str], text: str) -> Iterator[Span | None]:
     White space, quotes and dashes may differ as they do where texts were normalised before they were split.
     """
     end = 0
+    plain: _PlainText | None = None
     for unit in units:
-        start = text.find(unit, end)
+        start = text.find(unit, end) if plain is None else -1
         if start >= 0:
             end = start + len(unit)
         else:
-            found = _like(unit).search(text, end)
+            plain = _PlainText(text) if plain is None else plain
+            found = plain.find(unit, end)
             if found is None:
                 yield None
                 return
-            start, end = found.span()
+            start, end = found
         yield start, end
 
 
-def _like(unit: str) -> re.Pattern[str]:
-    words = (
-        re.escape(word.replace("\u2019", "'").replace("\u2014", "--"))
-        .replace("'", "['\u2019]")
-        .replace(r"\-\-", "(?:--|\u2014)")
-        for word in unit.split()
-    )
-    return re.compile(r"\s+".join(words))
+class _PlainText:
+    """A text as it is compared, with the place of each character in the text; both are read once, however many sentences there are.
+
+    Args:
+        text: The text.
+    """
+
+    def __init__(self, text: str) -> None:
+        parts: list[str] = []
+        self._places = array("L")
+        end = 0
+        for other in _OTHER.finditer(text):
+            plain = _PLAIN.get(other[0], " ")
+            parts += (text[end : other.start()], plain)
+            self._places.extend(range(end, other.start()))
+            self._places.extend([other.start()] * len(plain))
+            end = other.end()
+        parts.append(text[end:])
+        self._places.extend(range(end, len(text)))
+        self._text = "".join(parts)
+
+    def find(self, unit: str, begin: int) -> Span | None:
+        """Where in the text a sentence is, from a place in it on."""
+        words = " ".join(unit.split())
+        for other, plain in _PLAIN.items():
+            words = words.replace(other, plain)
+        start = self._text.find(words, bisect_left(self._places, begin))
+        if start < 0 or not words:
+            return None
+        return self._places[start], self._places[start + len(words) - 1] + 1
