@@ -101,6 +101,13 @@ def test_opentelemetry(written: Write) -> None:
     assert (sample.persona, sample.model, sample.prompt, sample.text) == (SYSTEM, "gpt-5.6-luna", ASKED, SAID)
 
 
+def test_opentelemetrys_events(written: Write) -> None:
+    preview = read(written("traces") / "events.json")
+    assert counts(preview) == ("otlp", 1, 0)
+    (sample,) = preview.samples
+    assert (sample.persona, sample.model, sample.prompt, sample.text) == (SYSTEM, "gpt-5.6-luna", ASKED, SAID)
+
+
 def test_langfuse(written: Write) -> None:
     preview = read(written("traces") / "langfuse.json")
     assert counts(preview) == ("otlp", 1, 0)

@@ -35,6 +35,16 @@ def by_the_conventions(tracer: trace.Tracer) -> None:
         span.set_attribute("http.request.method", "GET")
 
 
+def by_events(tracer: trace.Tracer) -> None:
+    """As up to version 1.36 of the conventions; an event's attribute holds no object."""
+    with tracer.start_as_current_span("chat gpt-5.6-luna") as span:
+        span.set_attribute("gen_ai.request.model", "gpt-5.6-luna")
+        span.add_event("gen_ai.system.message", {"content": SYSTEM})
+        span.add_event("gen_ai.user.message", {"content": ASKED})
+        message = {"role": "assistant", "content": SAID}
+        span.add_event("gen_ai.choice", {"index": 0, "message": json.dumps(message)})
+
+
 def by_langfuse(provider: TracerProvider) -> None:
     client = Langfuse(
         public_key="pk-lf-1", secret_key="sk-lf-1", base_url="http://127.0.0.1:9", tracer_provider=provider
@@ -57,6 +67,8 @@ def written(add: Callable[[TracerProvider], None]) -> str:
 def main(directory: Path) -> None:
     spans = written(lambda provider: by_the_conventions(provider.get_tracer("bot")))
     (directory / "opentelemetry.json").write_text(spans)
+    events = written(lambda provider: by_events(provider.get_tracer("bot")))
+    (directory / "events.json").write_text(events)
     (directory / "langfuse.json").write_text(written(by_langfuse))
 
 
