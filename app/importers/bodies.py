@@ -19,6 +19,7 @@ from app.domain.jobs.import_preview import (
     SampleRecord,
 )
 from app.domain.jobs.imports import MAX_QUESTIONS
+from app.domain.suggestion import did_you_mean
 from app.importers.atomic_scores import JUDGE
 from app.importers.papers_questions import PaperItem, squeezed
 from app.importers.records import (
@@ -34,6 +35,8 @@ from app.importers.records import (
 )
 from app.importers.tool_scale import JUDGES
 
+TABLE = "table"
+"""The kind whose columns are known by their names."""
 DEFAULT_TASK = "social_media_post"
 """Where neither the file nor the user names one: of the atomic tasks the only one that asks nothing, so texts of all kinds fit."""
 QUESTION_TASK = "persona_consistency"
@@ -65,6 +68,7 @@ class Collector:
         self._found = 0
         self._refused: list[RefusedRecord] = []
         self._reasons: Counter[str] = Counter()
+        self._characters: list[Character] = []
         self._personas: dict[str, dict[str, Any]] = {}
         self._persona_texts: Counter[str] = Counter()
         self._models: Counter[str] = Counter()
@@ -82,23 +86,33 @@ class Collector:
         self._off_scale: list[float] = []
         self._scored = 0
         self._verdicts = 0
+        self._has_score = False
 
     def add(self, record: Record) -> None:
-        """Takes a record, or refuses it."""
+        """Takes a record, or refuses it; a persona without a text waits until it is known whether there are texts."""
         self._found += 1
-        reason = record.reason if isinstance(record, Refused) else self._take(record)
+        if isinstance(record, Character):
+            self._characters.append(record)
+        else:
+            self._refuse(record.place, record.reason if isinstance(record, Refused) else self._take(record))
+
+    def _take(self, record: Said | Scored | Asked) -> str | None:
+        if isinstance(record, Said):
+            return self._take_text(record)
+        return self._take_scores(record) if isinstance(record, Scored) else self._take_question(record)
+
+    def _take_characters(self) -> None:
+        """Takes the personas without texts; among texts, which make a job, they are refused."""
+        for each in self._characters:
+            self._refuse(each.place, "has no text" if self._texts else self._take_character(each))
+
+    def _refuse(self, place: str, reason: str | None) -> None:
+        """Counts a record that was not taken, if there is a reason why not."""
         if reason is None:
             return
         self._reasons[reason.partition(" (")[0]] += 1
         if len(self._refused) < MOST_LISTED:
-            self._refused.append(RefusedRecord(place=record.place, reason=reason))
-
-    def _take(self, record: Said | Scored | Character | Asked) -> str | None:
-        if isinstance(record, Said):
-            return self._take_text(record)
-        if isinstance(record, Scored):
-            return self._take_scores(record)
-        return self._take_character(record) if isinstance(record, Character) else self._take_question(record)
+            self._refused.append(RefusedRecord(place=place, reason=reason))
 
     def _take_text(self, said: Said) -> str | None:
         """Adds a response; says why not, if it can't be one."""
@@ -174,6 +188,7 @@ class Collector:
         score = None if judge is None else said.scores.get(judge)
         if judge is None or score is None:
             return None
+        self._has_score = True
         graded = "question" in response
         number, fault = self._on_judges_scale(score)
         if fault is None and not graded and len(self._options.traits or said.traits) > 1:
@@ -361,8 +376,10 @@ class Collector:
             responses: The responses that were kept, as a job's body has or names them.
 
         Raises:
-            InvalidJobError: If the chosen score has another scale than judges, and nobody said which.
+            InvalidJobError: If no text has the chosen score, or it has another scale than judges, and nobody said which.
         """
+        self._take_characters()
+        self._check_score()
         self._check_scale()
         refused = self._reasons.total()
         own = [persona for persona in self._personas.values() if persona]
@@ -389,10 +406,20 @@ class Collector:
                 for name, values in list(self._scores.items())[:MOST_LISTED]
             ],
             samples=self._samples,
-            notes=self._notes(),
+            notes=[*self._notes_on_columns(kind, mapping), *self._notes()],
             job=self._job(own, kind, responses) if self._texts else None,
             persona_set={"personas": own} if own and not self._texts else None,
             question_set={"questions": self._questions} if self._questions else None,
+        )
+
+    def _check_score(self) -> None:
+        wanted = self._options.score
+        if wanted is None or not self._texts or self._has_score:
+            return
+        known = list(self._scores)[:MOST_LISTED]
+        meant = did_you_mean(wanted, known) or f"; its scores: {', '.join(known) or 'none'}"
+        raise InvalidJobError(
+            [FieldError("/query/score", f"the file has no score {_visible(wanted[:MOST_IN_NAME])!r}{meant}")]
         )
 
     def _check_scale(self) -> None:
@@ -455,11 +482,16 @@ class Collector:
             notes.append(f"Not taken from cards: {', '.join(sorted(self._unused)[:30])}.")
         return notes
 
+    def _notes_on_columns(self, kind: str, mapping: Mapping[str, str]) -> Iterator[str]:
+        if kind == TABLE and self._personas and not self._texts and "text" not in mapping:
+            yield "No column has texts, by its name: rows are taken as personas. Name it with column, such as text=answer."
+
     def _notes_on_scores(self) -> Iterator[str]:
         if self._scores and self._options.score is None:
             yield "Scores are shown, not imported; with score, one of them is a judge's verdict."
         if self._options.score is not None and self._verdicts < self._texts:
-            yield "Some texts lack the score that was chosen; that is no number."
+            lacking = self._texts - self._verdicts
+            yield f"Without the chosen score: {lacking:,} of {self._texts:,} texts. Their verdicts are missing."
 
 
 def _id_of(description: str, name: str | None) -> str:

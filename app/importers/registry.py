@@ -21,7 +21,7 @@ from app.importers import (
     tables,
     traces,
 )
-from app.importers.bodies import Collector, Keep
+from app.importers.bodies import TABLE, Collector, Keep
 from app.importers.content import RECORDS, UNPACKED_BYTES, Document, read_document
 from app.importers.records import Options, Record, Refused, WrongRecordError, wrong_file
 
@@ -189,7 +189,7 @@ KINDS = (
         },
     ),
     Kind("assay", _is_export, _read_export, {"persona": "persona_description", "text": "text"}),
-    Kind("table", _is_table, _read_table, _columns),
+    Kind(TABLE, _is_table, _read_table, _columns),
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)

@@ -9,7 +9,7 @@ from click.testing import CliRunner, Result
 
 from app.cli import app
 from tests.api.service import Json, Service, pointers
-from tests.unit.importers.samples import FILES
+from tests.unit.importers.samples import FILES, json_lines
 
 PATH = "/v1/imports"
 WITH = {"judges": ["simulated/sim-judge"]}
@@ -188,6 +188,19 @@ class TestCommand:
             "expected_action",
             "A storm comes. What do you do?",
         )
+
+    def test_a_built_in_personas_id_is_that_persona(self, api: Service, tmp_path: Path) -> None:
+        rows = (
+            {"persona": "E-high", "response": "I danced."},
+            {"persona": "a shy person", "response": "I slept."},
+        )
+        (tmp_path / "rows.jsonl").write_bytes(json_lines(*rows))
+        written = tmp_path / "job.json"
+        result = assay(api, tmp_path / "rows.jsonl", "--judge", "simulated/sim-judge", "-o", written)
+        assert result.exit_code == 0, result.output
+        built_in, own = json.loads(written.read_text())["personas"]
+        assert (built_in["id"], built_in["traits"]) == ("E-high", {"E": "high"})
+        assert "traits" not in own
 
     def test_submits_a_job_that_is_judged(self, stack: Service, tmp_path: Path) -> None:
         file = tmp_path / "rows.jsonl"

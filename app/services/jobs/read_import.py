@@ -107,7 +107,7 @@ async def _options(engine: AsyncEngine, catalog: Catalog, tenant: str, chosen: I
         gym_tasks=catalog.gym.tasks,
         items=paper_items(catalog.tasks.values(), catalog.dimensions.values()),
         questions=set_questions(content),
-        personas=persona_words(people, catalog.instructions),
+        personas={**catalog.personas, **persona_words(people, catalog.instructions)},
     )
 
 

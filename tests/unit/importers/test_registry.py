@@ -131,6 +131,20 @@ class TestOptions:
             True,
         ]
 
+    def test_a_row_without_a_text_among_texts_is_refused_not_taken_as_a_persona(self) -> None:
+        text = {"persona": "a clown", "response": "Hello you."}
+        for rows in ([{"persona": "a king"}, text], [text, {"persona": "a king"}]):
+            preview = imported(json_lines(*rows))
+            check_whole(preview)
+            assert preview.job is not None
+            assert [each["description"] for each in preview.job["personas"]] == ["a clown"]
+            assert [each.reason for each in preview.refused_records] == ["has no text"]
+
+    def test_rows_that_are_taken_as_personas_say_how_to_name_the_column_of_texts(self) -> None:
+        preview = imported(json_lines({"persona": "a clown", "answer": "Hello you."}))
+        assert preview.persona_set is not None
+        assert "Name it with column" in " ".join(preview.notes)
+
 
 class TestScores:
     ROWS = b"".join(
@@ -159,7 +173,15 @@ class TestScores:
         assert [(each.place, each.reason) for each in preview.refused_records] == [
             ("/lines/2", "its score is no whole number")
         ]
-        assert "texts lack the score" in " ".join(preview.notes)
+        assert "Without the chosen score: 1 of 3 texts. Their verdicts are missing." in preview.notes
+
+    def test_one_that_no_text_has_is_an_error_that_names_those_which_there_are(self) -> None:
+        with pytest.raises(InvalidJobError, match="the file has no score 'ratings'; did you mean 'rating'"):
+            imported(self.ROWS, score="ratings")
+
+    def test_one_that_is_refused_wherever_it_is_given_is_there(self) -> None:
+        rows = [{"persona": "p", "response": "x", "rating": each} for each in (4.5, None)]
+        assert imported(json_lines(*rows), score="rating").refused == 1
 
     def test_of_an_answer_to_personagyms_question_it_is_the_grade(self) -> None:
         rows = b"".join(
