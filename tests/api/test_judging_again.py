@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import psycopg
 import pytest
 from click.testing import CliRunner
@@ -350,11 +351,29 @@ def test_the_console_leads_to_the_form_and_back_to_the_source(
     assert json.dumps({"job": finished["id"]}, indent=2).replace("\n", "\n  ") in look(
         f"/new?judge={finished['id']}"
     )
+    form = look(f"/new?judge={finished['id']}")
+    assert "<h1>Judge again</h1>" in form
+    assert f'name="judge_model_0" type="text" list="models" value="{finished["spec"]["judges"][0]}"' in form
+    assert "Custom personas" not in form
     page = look(f"/jobs/{judged_again['id']}")
     assert f'href="/jobs/{finished["id"]}"' in page
     assert f"texts of {finished['id']}, judged again" in page
     assert f"{judged_again['id']}:shy" in look("/compare")
     assert stack.http.get("/new", params={"judge": "odd"}).status_code == 404
+
+
+def test_judges_of_the_form_replace_those_of_its_json(stack: Service, finished: Json) -> None:
+    form = {"source": finished["id"], "json": json.dumps({"responses": {"job": finished["id"]}})}
+    judged = form | {"judge_model_0": "simulated/sim-judge-noisy", "name": "again", "action": "plan"}
+    answer = stack.http.post("/new", data=judged)
+    assert answer.status_code == 200, answer.text
+    shown = html.unescape(answer.text)
+    assert '"judges": [\n    "simulated/sim-judge-noisy"\n  ]' in shown
+    assert '"name": "again"' in shown
+    sent = judged | {"judge_model_0": "simulated/nobody"}
+    wrong = httpx2.post(f"{str(stack.http.base_url).rstrip('/')}/new", data=sent)
+    assert wrong.status_code == 422
+    assert 'href="#judge_model_0"' in wrong.text
 
 
 def test_a_plan_knows_the_calls_exactly(stack: Service, judged_again: Json) -> None:

@@ -136,10 +136,13 @@ class JobForm:
         except (ProblemError, ValueError) as error:
             self.wrong.append(FieldError("", f"is not JSON: {getattr(error, 'detail', error)}"))
             return
-        if isinstance(found, dict):
-            self.body = found
-        else:
+        if not isinstance(found, dict):
             self.wrong.append(FieldError("", "must be an object, as a job file is"))
+            return
+        self.body = found
+        if self.typed.text("source"):
+            self._put("name", self.typed.text("name"))
+            self._models()
 
     def _fill(self) -> None:
         """Makes the body from the fields."""
@@ -282,6 +285,24 @@ def form_of(body: Mapping[str, Any], names: Collection[str], instructions: int) 
         if set(typed.all("persona")) <= set(names) and JobForm(typed, instructions).body == wanted:
             return typed
     return Typed({"json": [json.dumps(wanted, ensure_ascii=False, indent=2)]})
+
+
+def form_of_source(job_id: str, body: Json) -> Typed:
+    """The form of a job on another job's texts: fields for judges that are named and a rubric set, the rest as JSON.
+
+    Args:
+        job_id: Whose texts they are.
+        body: The body.
+    """
+    judges = body["judges"]
+    named = judges if all(isinstance(judge, str) for judge in judges) else []
+    fields = {field("judge", "model", number): [judge] for number, judge in enumerate(named)}
+    rubrics = body.get("rubrics")
+    if isinstance(rubrics, str):
+        fields["rubrics"] = [rubrics]
+    typed = {"judges": bool(named), "rubrics": "rubrics" in fields}
+    rest = {name: value for name, value in body.items() if not typed.get(name)}
+    return Typed({"source": [job_id], "json": [json.dumps(rest, ensure_ascii=False, indent=2)], **fields})
 
 
 def _filled(body: Mapping[str, Any], instructions: int) -> Typed:

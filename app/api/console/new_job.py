@@ -11,7 +11,7 @@ from fastapi.responses import RedirectResponse
 from pydantic import ValidationError
 
 from app.api.console.forms import typed_by
-from app.api.console.job_form import JobForm, Typed, field, form_of
+from app.api.console.job_form import JobForm, Typed, field, form_of, form_of_source
 from app.api.http.access import Caller, needs
 from app.api.http.dependencies import (
     CallerDep,
@@ -110,7 +110,7 @@ async def _judged_again(services: Services, tenant: str, job_id: str, sample: Sa
     body = {"responses": texts, "judges": judges, "protocol": job.request.get("protocol", "paper")}
     if sample is not None and "rubrics" in job.request:
         body["rubrics"] = job.request["rubrics"]
-    return await _shown(services, tenant, form_of(body, (), len(services.instrument.instructions)))
+    return await _shown(services, tenant, form_of_source(job.id, body))
 
 
 KEY = re.compile(r"form_[0-9a-z]{1,64}")

@@ -1,11 +1,12 @@
 """The body that a form makes, and where what is wrong with it is told."""
 
+import json
 from typing import Any, ClassVar
 from urllib.parse import urlencode
 
 import pytest
 
-from app.api.console.job_form import SPARE_ROWS, JobForm, Typed, form_of, traits
+from app.api.console.job_form import SPARE_ROWS, JobForm, Typed, form_of, form_of_source, traits
 from app.domain.errors import FieldError
 
 INSTRUCTIONS = 6
@@ -313,3 +314,17 @@ class TestFormOfABody:
         typed = form_of(body, ["E-low"], INSTRUCTIONS)
         assert typed.text("json") != ""
         assert JobForm(typed, INSTRUCTIONS).body == body
+
+
+class TestFormOfSource:
+    def test_has_named_judges_and_the_rubric_set_in_fields_and_the_rest_as_json(self) -> None:
+        texts = {"job": "job_1"}
+        body = {"responses": texts, "judges": ["a/b", "a/c"], "rubrics": "rset_1", "protocol": "paper"}
+        typed = form_of_source("job_1", body)
+        assert (typed.text("judge_model_1"), typed.text("rubrics")) == ("a/c", "rset_1")
+        assert json.loads(typed.text("json")) == {"responses": texts, "protocol": "paper"}
+        assert JobForm(typed, 6).body == body
+
+    def test_leaves_judges_with_parameters_in_the_json(self) -> None:
+        body = {"responses": {"job": "job_1"}, "judges": [{"model": "a/b", "temperature": 0}, "a/c"]}
+        assert JobForm(form_of_source("job_1", body), 6).body == body
