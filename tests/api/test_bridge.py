@@ -56,7 +56,8 @@ class TestAllTexts:
         self, stack: Service, by_old: Json, by_new: Json
     ) -> None:
         found = bridge(stack, {"job": by_old["id"]}, {"job": by_new["id"]})
-        assert (found["unpaired"], found["design"], found["notes"]) == (0, "all", [])
+        assert (found["unpaired"], found["design"], found["simulated"]) == (0, "all", True)
+        assert [note.partition(":")[0] for note in found["notes"]] == ["simulated"]
         by_model = [
             {
                 total["model"]: total["metrics"]
@@ -153,7 +154,7 @@ def test_texts_that_somebody_chose_are_told_not_to_be_random(
     job = stack.wait(stack.submit(body | {"responses": chosen})["id"], "completed", "failed")
     found = bridge(stack, {"job": by_old["id"]}, {"job": job["id"]})
     assert (found["anchors"], found["design"]) == (len(chosen), "not_random")
-    assert [note.partition(":")[0] for note in found["notes"]] == ["not_random"]
+    assert [note.partition(":")[0] for note in found["notes"]] == ["simulated", "not_random"]
     assert "The anchors were not drawn at random" in found["recommendation"]
 
 
@@ -219,7 +220,7 @@ def test_the_command_line_makes_the_anchors_waits_and_tells(stack: Service, by_o
     arguments = ["bridge", "--old", by_old["id"], "--new", NEW, "--sample", "40", "--yes"]
     result = CliRunner().invoke(app, arguments, env={"ASSAY_URL": str(stack.http.base_url), "COLUMNS": "150"})
     assert result.exit_code == 0, result.output
-    for words in ("ACC_atom", "bridged", "weighted kappa", "Bridged figures are estimates"):
+    for words in ("ACC_atom", "bridged", "weighted kappa", "Bridged figures are estimates", "are simulated"):
         assert words in result.output
     (job,) = stack.get("/v1/jobs", params={"name": f"anchors of {by_old['id']}"}).json()["data"]
     assert job["spec"]["responses"]["sample"] == {"responses": 40, "seed": 0}
@@ -291,6 +292,7 @@ class TestPage:
         assert f"{one['bridged']['value']:.3f}<small>[{low:.3f}, {high:.3f}]</small>" in shown
         assert "RC_atom" in re.sub(r"<[^>]+>", "", shown).replace("RCatom", "RC_atom")
         assert "70 anchors" in shown
+        assert "Models or judges are simulated" in shown
 
     def test_leads_to_anchors_for_a_judge_that_is_not_there_yet(self, stack: Service, by_old: Json) -> None:
         assert f'href="/bridge?old={by_old["id"]}"' in stack.get(f"/jobs/{by_old['id']}").text

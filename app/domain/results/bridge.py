@@ -88,4 +88,5 @@ class Bridge(Answer):
         description="Whether all figures are; `null` if one is undecided and none different."
     )
     recommendation: str = Field(description="In words.")
+    simulated: bool = Field(description="Whether a model or judge of either job was simulated.")
     notes: list[str] = Field(description="What to mind, each as `code: message`.")

@@ -3,12 +3,14 @@
 from collections.abc import Mapping, Sequence
 
 from app.domain.results.bridge import BridgedFigure, Design
+from app.domain.statistics.prediction_powered import FEWEST_LABELS
 
 MOST_LISTED = 4
 NOT_RANDOM = (
     "not_random: the service did not draw the anchors, so that they may differ from the other texts. Bridged figures and intervals"
     " take for granted that they do not. Let the service draw a sample."
 )
+SIMULATED = "simulated: models or judges are simulated; the figures describe no real one."
 
 
 def decided(figures: Sequence[BridgedFigure]) -> bool | None:
@@ -45,6 +47,8 @@ def _advice(figures: Sequence[BridgedFigure], margin: str) -> str:
     ]
     needed = max((figure.anchors_needed or 0 for figure in unsure), default=0)
     more = f" About {needed:,} anchors for each of them would decide." if needed else ""
+    if any(figure.finding is None and figure.anchors < FEWEST_LABELS for figure in unsure):
+        more += f" Draw more anchors: an interval needs {FEWEST_LABELS}."
     return (
         f"Not shown to be interchangeable within {margin}. Undecided: {_listed(unsure)}.{more} Until then compare"
         " earlier results only with bridged figures."

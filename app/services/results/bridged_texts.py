@@ -16,7 +16,7 @@ from app.domain.metrics.metric import IntArray
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.results.bridge import Bridge, BridgeSide, Design
 from app.domain.results.bridge_agreement import UNREADABLE, Judged, agreements, graded_agreement
-from app.domain.results.bridge_words import NOT_RANDOM, decided, recommendation
+from app.domain.results.bridge_words import NOT_RANDOM, SIMULATED, decided, recommendation
 from app.domain.results.bridged_totals import (
     PAIRS,
     RC_NOT_BRIDGED,
@@ -165,6 +165,7 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
         *(bridged_grades(grades, within, drawn) if len(grades.cell) else []),
     ]
     lacks_rc = several_runs(sentences) and all(each.metric != "rc_atom" for each in figures)
+    simulated = old.job.simulated or new.job.simulated
     return Bridge(
         old=old.shown,
         new=new.shown,
@@ -179,7 +180,10 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
         not_bridged={"rc_atom": RC_NOT_BRIDGED} if lacks_rc else {},
         interchangeable=decided(figures),
         recommendation=recommendation(figures, within, design),
-        notes=[NOT_RANDOM] if design == "not_random" else [],
+        notes=[
+            note for note, holds in ((SIMULATED, simulated), (NOT_RANDOM, design == "not_random")) if holds
+        ],
+        simulated=simulated,
     )
 
 

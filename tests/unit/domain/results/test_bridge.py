@@ -155,6 +155,11 @@ class TestWords:
         assert decided(found) is None
         assert "anchors" in recommendation(found, 0.02)
 
+    def test_too_few_for_an_interval_are_told(self) -> None:
+        texts = [text((n, 0, 0), 5, 4, 4) for n in range(400)]
+        found = bridged_figures(texts, {((n, 0, 0), "E"): texts[n].scores for n in range(19)}, 0.05)
+        assert "Draw more anchors: an interval needs 20." in recommendation(found, 0.05)
+
     def test_judges_that_agree_fully_leave_it_open_if_anchors_are_few(self) -> None:
         """Nothing spreads, so that a spread says nothing of how many would do."""
 
