@@ -23,8 +23,10 @@ def schedules_view(page: Json) -> RenderableType:
         return Text("No schedules.", style="hint")
     table = Table(box=SIMPLE_HEAD)
     table.add_column("schedule", style="id", no_wrap=True)
-    for name in ("name", "cron", "next due (UTC)", "value", "last run"):
+    for name in ("name", "cron"):
         table.add_column(name, overflow="fold")
+    for name in ("next due (UTC)", "value", "last run"):
+        table.add_column(name, justify="right", overflow="fold")
     for each in page["data"]:
         last = each["last_run"]
         due = (
@@ -34,7 +36,7 @@ def schedules_view(page: Json) -> RenderableType:
         )
         table.add_row(
             each["id"],
-            printable(each["name"] or ""),
+            printable(each["name"] or "") + (" (simulated)" if each["simulated"] else ""),
             f"{each['cron']} {each['time_zone']}",
             due,
             printable(each["figure"]),

@@ -221,6 +221,13 @@ class TestRun:
         for job, value in ((run["job"], run["value"]), (run["anchor_job"], run["anchor_value"])):
             assert stack.job(job)["status"] == "completed"
             assert 0 < value <= 1
-        assert stack.get(path).json()["last_run"] == run
+        shown = stack.get(path).json()
+        assert (shown["last_run"], shown["simulated"]) == (run, True)
+        page = stack.get(f"/schedules/{schedule['id']}").text
+        assert "<strong>Simulated.</strong>" in page
+        assert (
+            "Simulated: these values describe no real model."
+            in stack.get(f"{path}/figures/timeline.svg").text
+        )
         assert stack.http.delete(path).status_code == 204
         assert stack.job(run["job"])["status"] == "completed"

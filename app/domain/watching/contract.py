@@ -196,6 +196,7 @@ class Schedule(Answer):
     paused_reason: PausedReason | None
     next_due: datetime | None
     last_run: ScheduleRun | None
+    simulated: bool = Field(description="Whether a model or judge of one of its runs was simulated.")
     created_at: datetime
     updated_at: datetime
 

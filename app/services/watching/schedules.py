@@ -311,8 +311,11 @@ async def _with_runs(
     ids = [row.id for row in rows]
     last = await schedule_runs.last_runs(connection, tenant, ids)
     spent = await schedules.spent(connection, tenant, ids)
+    simulated = await schedule_runs.simulated(connection, tenant, ids)
     # One that was deleted after its row was read has neither.
-    return [_shown(row, spent.get(row.id, 0.0), last.get(row.id)) for row in rows]
+    return [
+        _shown(row, spent.get(row.id, 0.0), last.get(row.id), simulated=row.id in simulated) for row in rows
+    ]
 
 
 async def list_runs(
@@ -335,7 +338,7 @@ async def list_runs(
     return [shown_run(row) for row in found]
 
 
-def _shown(row: ScheduleRow, spent: float, last: RunRow | None) -> contract.Schedule:
+def _shown(row: ScheduleRow, spent: float, last: RunRow | None, *, simulated: bool) -> contract.Schedule:
     return contract.Schedule(
         id=row.id,
         name=row.name,
@@ -349,6 +352,7 @@ def _shown(row: ScheduleRow, spent: float, last: RunRow | None) -> contract.Sche
         paused_reason=row.paused_reason,
         next_due=row.next_due,
         last_run=None if last is None else shown_run(last),
+        simulated=simulated,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )

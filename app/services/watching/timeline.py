@@ -46,6 +46,7 @@ def _draw(
     schedule: Schedule, runs: Sequence[ScheduleRun], file_format: FigureFormat, theme: Theme | None
 ) -> bytes:
     # Imported where it is used, which is on a thread: matplotlib takes a second.
+    from app.reports.figures.files import NOTE  # noqa: PLC0415
     from app.reports.figures.plot import as_file  # noqa: PLC0415
     from app.reports.figures.timeline import TimedValue, TimelinePanel, timeline_plot  # noqa: PLC0415
 
@@ -71,7 +72,8 @@ def _draw(
     last = [run.value for run in runs if run.value is not None][-1]
     said = [f"{len(panels[0].values)} values, the last one {last:.3f}"]
     said += [f"{words_of(alarm)} since {alarm.since:%Y-%m-%d}" for alarm in alarms[:_MOST_TOLD]]
-    return as_file(timeline_plot(panels, untaken, "; ".join(said)), file_format, theme)
+    note = NOTE if schedule.simulated else ""
+    return as_file(timeline_plot(panels, untaken, "; ".join(said)), file_format, theme, note)
 
 
 def words_of(alarm: Alarm) -> str:

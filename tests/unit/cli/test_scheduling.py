@@ -41,6 +41,7 @@ def schedule(**changes: Any) -> dict[str, Any]:
         "paused_reason": None,
         "next_due": DUE,
         "last_run": run(),
+        "simulated": False,
     } | changes
 
 
@@ -95,6 +96,18 @@ class TestShown:
         assert result.exit_code == 0
         for words in ("sched_1", "2026-11-24 02:30", "measured 0.812", "paused: budget used up"):
             assert words in " ".join(result.stdout.split())
+
+    def test_what_does_not_fit_beside_each_other_has_its_name(self, service: StubService) -> None:
+        wide = schedule(figure=f"acc_atom@model={'m' * 60}", simulated=True)
+        service.on("GET /v1/schedules?limit=500", Answer({"data": [wide], "has_more": False}))
+        said = " ".join(assay(service, "schedule", "list").stdout.split())
+        for words in (
+            "nightly (simulated)",
+            "next due (UTC) 2026-11-24 02:30",
+            "value acc_atom@",
+            "last run measured 0.812",
+        ):
+            assert words in said
 
     def test_runs_with_their_alarms_and_reasons(self, service: StubService) -> None:
         alarm = {
