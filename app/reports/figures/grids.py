@@ -52,9 +52,9 @@ def draw_heat_map(found: HeatMap, words: InWords, palette: Palette) -> Figure:
 
 
 def draw_runs(matrices: Sequence[RunMatrix], words: InWords, palette: Palette) -> Figure:
-    """Draws a square for each two runs of each cell."""
+    """Draws a square for each two runs of each cell; of few cells as large as of many."""
     side, top = (WIDTH - 0.3) / 4 - 0.2, 0.75
-    figure = canvas(0.3 + (side + 0.2) * len(matrices), side + top + 0.1, palette)
+    figure = canvas(WIDTH, side + top + 0.1, palette)
     width, height = figure.get_size_inches()
     for place, matrix in enumerate(matrices):
         box = ((0.2 + place * (side + 0.2)) / width, 0.1 / height, side / width, side / height)

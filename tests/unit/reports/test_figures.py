@@ -8,10 +8,13 @@ import pytest
 
 from app.domain.personagym.environments import EnvironmentsOfPersona, environments_of
 from app.reports.figures.files import NOTE, figure_file
+from app.reports.figures.grids import draw_runs
 from app.reports.figures.palette import DARK, LIGHT, ROLES
 from app.reports.figures.plot import svg
 from app.reports.figures.plots import environments_plot
 from app.reports.views.accuracy import scatters
+from app.reports.views.in_words import InWords
+from app.reports.views.run_matrices import run_matrices, varying_cells
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.hostile import HOSTILE
@@ -284,3 +287,19 @@ class TestHostileNames:
 def test_every_role_has_a_colour_of_its_own() -> None:
     for palette in (LIGHT, DARK):
         assert len({palette[role] for role in ROLES}) == len(ROLES)
+
+
+def test_squares_of_one_cell_are_no_larger_than_those_of_several(job: Sample) -> None:
+    chosen = varying_cells(read(job.results).cells)
+    distances = {
+        "width": 4,
+        "runs": [{"run": 0}, {"run": 1}],
+        "by_judge": [{"distances": [[0.0, 1.0], [1.0, 0.0]]}],
+    }
+    words = InWords((), ())
+    widths = [
+        draw_runs(run_matrices(cells, [distances] * len(cells)), words, LIGHT).get_figwidth()
+        for cells in (chosen[:1], chosen)
+    ]
+    assert len(chosen) > 1
+    assert widths[0] == widths[1]
