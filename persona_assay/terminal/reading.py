@@ -165,9 +165,11 @@ def import_bundle(file: Path, url: str, *, as_json: bool) -> None:
         print_json(found)
     else:
         source = found["job"]["imported_from"]
-        click.echo(f"{found['job']['id']}: the same results from {found['responses']:,} responses")
+        click.echo(
+            f"{found['job']['id']} imported: same results, computed from {found['responses']:,} responses"
+        )
         if source is not None and source["job"] != found["job"]["id"]:
-            click.echo(f"a job here has the id {source['job']} already")
+            click.echo(f"It has a new ID: this installation already has a job {source['job']}.")
 
 
 def print_results(found: Json) -> None:

@@ -112,6 +112,8 @@ class TestRoundTrip:
         other = imported(stack, bundle).json()["job"]
         assert other["id"] != finished["id"]
         assert other["imported_from"]["job"] == finished["id"]
+        page = stack.http.get(f"/jobs/{other['id']}").text
+        assert f"from a bundle of <code>{finished['id']}</code>" in page
         own, old = (each.removeprefix("job_") for each in (other["id"], finished["id"]))
         assert results_of(stack, other["id"]).replace(own, old) == before == results_of(stack, finished["id"])
         assert stack.http.delete(f"/v1/jobs/{other['id']}").status_code == 204

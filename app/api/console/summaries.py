@@ -27,7 +27,9 @@ def summary(request: Json) -> str:
         if "job" in (request.get("responses") or {})
         else "existing texts"
     )
-    parts = [_listed(models) or texts, _listed(tasks)]
+    judges = request.get("judges") or []
+    imported = any(isinstance(judge, Mapping) and "imported" in judge for judge in judges)
+    parts = [_listed(models) or texts, _listed(tasks), "imported verdicts" if imported else ""]
     return " · ".join(filter(None, parts))
 
 
