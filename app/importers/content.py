@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -36,6 +36,8 @@ YAML_CHARACTERS = 500_000
 FIRST_LINES = 20
 """Among so many lines is one of JSON, if a file is JSON Lines."""
 RUBRIC = "; rubrics go into rubric sets (assay rubrics FILE, POST /v1/rubric-sets)"
+MERGE = "<<"
+"""YAML's name of an object whose members are also this one's."""
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
 
@@ -324,12 +326,22 @@ def _csv(file: BinaryIO) -> Iterator[Row]:
 
 
 class _YamlLoader(yaml.SafeLoader):
-    """YAML of JSON's types: dates stay texts."""
+    """YAML of JSON's types: dates stay texts, and names become texts."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and form
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        names: set[str] = set()
+        for key, _ in node.value:
+            if isinstance(key, yaml.ScalarNode) and key.value != MERGE:
+                if key.value in names:
+                    words = f"an object has the name {key.value[:100]!r} twice"
+                    raise yaml.constructor.ConstructorError(None, None, words, key.start_mark)
+                names.add(key.value)
+        return {str(name): value for name, value in super().construct_mapping(node, deep).items()}
 
 
 def _yaml(text: str) -> Any:

@@ -145,6 +145,10 @@ class TestOptions:
         assert preview.persona_set is not None
         assert "Name it with column" in " ".join(preview.notes)
 
+    def test_columns_beside_personas_that_are_not_taken_are_told(self) -> None:
+        preview = imported(b"persona,[bot] chat\na shy person,I read.\n", "out.csv")
+        assert (preview.job, preview.notes) == (None, ["Not taken with personas: [bot] chat."])
+
 
 class TestScores:
     ROWS = b"".join(
@@ -314,6 +318,9 @@ class TestRefusals:
         "a: !!python/object:os.system x",
         "- " * 5_000,
         "{" * 5_000,
+        "{name: A, description: x, personality: y, first_mes: z, 5: 6}",
+        "- {persona: x, 1: abc, ~: d, [a]: e}",
+        "{persona: x, response: y, 1: [{2: 3}]}",
     ],
 )
 def test_yaml_of_other_types_is_refused(text: str) -> None:
@@ -329,6 +336,15 @@ def _repeated(characters: int, rows: int, *, encoded: bool) -> bytes:
     plain = texts if encoded else texts.dictionary_decode()
     pq.write_table(pa.table({"persona": ["p"] * rows, "response": plain}), file)
     return file.getvalue()
+
+
+def test_names_of_yaml_are_texts_and_stand_once() -> None:
+    preview = imported(b"{persona: x, true: abc}", "a.yaml")
+    assert preview.notes == ["Not taken with personas: True."]
+    merged = b"- &one {persona: x, name: a}\n- {<<: *one, name: b}\n"
+    assert imported(merged, "a.yaml").mapped == 2
+    with pytest.raises(InvalidJobError, match=r"has the name 'persona' twice \(line 2, column 1\)"):
+        imported(b"persona: x\npersona: y\n", "a.yaml")
 
 
 @pytest.mark.parametrize("encoded", [True, False])
