@@ -479,7 +479,7 @@ class Collector:
         if self._unnamed_tasks and self._options.task is None:
             notes.append(f"Questions that name no task count as {QUESTION_TASK}.")
         if self._unused:
-            notes.append(f"Not taken from cards: {', '.join(sorted(self._unused)[:30])}.")
+            notes.append(f"Not taken with personas: {', '.join(sorted(self._unused)[:30])}.")
         return notes
 
     def _notes_on_columns(self, kind: str, mapping: Mapping[str, str]) -> Iterator[str]:

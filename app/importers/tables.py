@@ -72,6 +72,8 @@ def read_row(place: str, row: dict[str, Any], options: Options) -> Iterator[Reco
         prompt, model = text_or_none(values.get("prompt")), text_or_none(values.get("model"))
         yield Said(place, text, persona, prompt, model, scores=scores)
     elif persona is not None:
-        yield Character(place, persona, text_or_none(row.get("name")))
+        taken = {columns["persona"], "name"}
+        unused = [name for name, value in row.items() if name not in taken and text_or_none(value)]
+        yield Character(place, persona, text_or_none(row.get("name")), unused)
     else:
         raise WrongRecordError("", "has no column with a text or a persona")
