@@ -72,11 +72,11 @@ class Alarm(TypedDict):
     """A change of the watched value that is more than chance."""
 
     cause: Cause
-    """`model`: beyond what the anchors moved. `judge`: the anchors moved. `model_or_judge`: the schedule has no anchors."""
+    """`model`: beyond what the anchors moved. `judge`: the anchors moved. `model_or_judge`: the schedule has no anchors; or, beside `judge`, the value moved otherwise than anchors of fewer than four personas, which hardly tell how differently the judge moves."""
     since: str
     """When the first run after the change was due."""
     before: float
-    """Mean before it, of the anchors for `judge`, of the value minus the anchors' for `model`."""
+    """Mean before it: for `judge` of the anchors, otherwise of the value, minus the anchors' if there are any."""
     after: float
     """Mean since then."""
     shift: float
@@ -732,6 +732,8 @@ class Bridge(TypedDict):
     """Whether all figures are; `null` if one is undecided and none different."""
     recommendation: str
     """In words."""
+    simulated: bool
+    """Whether a model or judge of either job was simulated."""
     notes: list[str]
     """What to mind, each as `code: message`."""
 
@@ -3927,6 +3929,8 @@ class Schedule(TypedDict):
     paused_reason: Literal["by_user", "budget_used_up", "key_ended"] | None
     next_due: str | None
     last_run: ScheduleRun | None
+    simulated: bool
+    """Whether a model or judge of one of its runs was simulated."""
     created_at: str
     updated_at: str
 
