@@ -31,7 +31,7 @@ def read_samples(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
             continue
         id_ = (str(optional(sample, "doc_id")), str(optional(sample, "prompt_hash")))
         if id_ in seen:
-            yield Refused(place, "is the same sample under another filter")
+            yield Refused(place, "is the same sample again, perhaps under another filter")
             continue
         try:
             yield from _read_sample(place, sample)

@@ -81,17 +81,24 @@ def import_(
     """
     with told_errors(), client_of(url) as client:
         previews = [_read(client, file, options) for file in files]
-        _show(files, previews, as_json=as_json)
+        if not as_json:
+            _show(files, previews)
         asked = ({"judges": list(judge)} if judge else {}) | ({"reasoner": reasoner} if reasoner else {})
         bodies = _bodies(previews, asked, name)
         if not bodies:
+            if as_json:
+                _print(files, previews, {})
             raise CommandError("nothing in the files can be imported")
         if output is not None:
             wanted = next(iter(bodies.values())) if len(bodies) == 1 else bodies
             output.write_text(json.dumps(wanted, ensure_ascii=False, indent=1) + "\n", "utf-8")
             say(f"Written to {output}")
-        if is_sent:
-            _send(client, bodies)
+        stored = _stored(client, bodies) if is_sent else {}
+        if as_json:
+            _print(files, previews, stored)
+        else:
+            for id_ in stored.values():
+                click.echo(id_)
 
 
 def _read(client: "AssayClient", file: Path, options: Mapping[str, Any]) -> ImportPreview:
@@ -145,16 +152,18 @@ def _distinct(values: Any) -> list[Any]:
     return list({json.dumps(value, sort_keys=True): value for value in values}.values())
 
 
-def _send(client: "AssayClient", bodies: Mapping[str, Body]) -> None:
-    """Store what there is; sets first, as they are needed by nothing that could fail."""
+def _stored(client: "AssayClient", bodies: Mapping[str, Body]) -> dict[str, str]:
+    """The ids of what there is, once it is stored; sets first, as they are needed by nothing that could fail."""
+    ids: dict[str, str] = {}
     if "persona_set" in bodies:
         body = bodies["persona_set"]
-        click.echo(client.keep_personas(body["personas"], name=body.get("name"))["id"])
+        ids["persona_set"] = client.keep_personas(body["personas"], name=body.get("name"))["id"]
     if "question_set" in bodies:
         body = bodies["question_set"]
-        click.echo(client.keep_questions(body["questions"], name=body.get("name"))["id"])
+        ids["question_set"] = client.keep_questions(body["questions"], name=body.get("name"))["id"]
     if "job" in bodies:
-        click.echo(_submitted(client, bodies["job"])["id"])
+        ids["job"] = _submitted(client, bodies["job"])["id"]
+    return ids
 
 
 def _submitted(client: "AssayClient", body: Body) -> Job:
@@ -172,12 +181,13 @@ def _submitted(client: "AssayClient", body: Body) -> Job:
     return client.submit(cast("JobIn", body))
 
 
-def _show(files: Sequence[Path], previews: Sequence[ImportPreview], *, as_json: bool) -> None:
-    if as_json:
-        print_json(
-            {"files": [{"file": str(file)} | preview for file, preview in zip(files, previews, strict=True)]}
-        )
-        return
+def _print(files: Sequence[Path], previews: Sequence[ImportPreview], stored: Mapping[str, str]) -> None:
+    """What was found, and what was stored, as one JSON document."""
+    found = [{"file": str(file)} | preview for file, preview in zip(files, previews, strict=True)]
+    print_json({"files": found, "stored": dict(stored)})
+
+
+def _show(files: Sequence[Path], previews: Sequence[ImportPreview]) -> None:
     from persona_assay.terminal.consoles import out  # noqa: PLC0415
     from persona_assay.terminal.import_views import preview_view  # noqa: PLC0415
 

@@ -120,6 +120,13 @@ class TestCommand:
         kept = api.get(f"/v1/persona-sets/{id_}").json()
         assert (kept["name"], kept["personas"][0]["description"][:3]) == ("Ada's card", "Ada")
 
+    def test_what_is_found_and_stored_is_one_json_document(self, api: Service, tmp_path: Path) -> None:
+        file = tmp_path / "card.png"
+        file.write_bytes(FILES["character_card"]["card.png"])
+        told = json.loads(assay(api, file, "--submit", "--json").stdout)
+        assert told["files"][0]["kind"] == "character_card"
+        assert api.get(f"/v1/persona-sets/{told['stored']['persona_set']}").status_code == 200
+
     def test_a_file_with_nothing_is_an_error(self, api: Service, tmp_path: Path) -> None:
         file = tmp_path / "chat.jsonl"
         file.write_text('{"messages": []}\n{"messages": []}\n')

@@ -177,7 +177,7 @@ class TestLmEval:
         preview = read(json_lines(of.LM_EVAL_SAMPLE, of.LM_EVAL_SAMPLE, likelihood))
         assert preview.mapped == 2
         assert refusals(preview) == [
-            ("/lines/2", "is the same sample under another filter"),
+            ("/lines/2", "is the same sample again, perhaps under another filter"),
             ("/lines/3/resps", "has likelihoods, no texts"),
         ]
 
