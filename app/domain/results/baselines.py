@@ -19,7 +19,7 @@ class BaselineSource(Answer):
     title: str
     year: int = Field(description="Of the paper.")
     tables: str
-    judges: list[str] | None = Field(description="The judges' snapshots, if the paper states them.")
+    judges: list[str] | None = Field(description="The judges, as the paper names them.")
 
 
 class BaselineCell(BaseModel):

@@ -56,7 +56,7 @@ SOURCES = (
         title="PersonaGym: Evaluating Persona Agents and LLMs",
         year=2024,
         tables="Table 1",
-        judges=None,
+        judges=["GPT-4o", "LLaMA-3-70b"],
     ),
 )
 NOTE = (

@@ -24,7 +24,7 @@ class Judged:
     """How a side was asked and judged, and when.
 
     Attributes:
-        judges: Labels; ``None`` where the paper does not tell.
+        judges: Labels, or as a paper names them.
         at: When its job ended; ``None`` for published figures.
         rubrics: Hashes of PersonaGym's rubrics by the task's title.
         released: The tasks among these whose rubric is the released one.
@@ -40,7 +40,7 @@ class Judged:
         sampling: The models' parameters; ``None`` for texts that exist.
     """
 
-    judges: Sequence[str] | None
+    judges: Sequence[str]
     at: datetime | None
     rubrics: Mapping[str, str]
     released: frozenset[str] = frozenset()
@@ -128,7 +128,7 @@ def published(*, scores_only: bool) -> Judged:
     """By what published figures were judged, as far as the papers tell."""
     id_ = PERSONAGYM if scores_only else ATOMIC
     source = next(each for each in SOURCES if each.id == id_)
-    return Judged(source.judges, None, {}, source=id_, sentences_per_call=1)
+    return Judged(source.judges or [], None, {}, source=id_, sentences_per_call=1)
 
 
 def notes_on_published(own: Judged) -> dict[str, list[str]]:
@@ -223,10 +223,8 @@ def _beside_published(name: str, theirs: Judged, other: str, own: Judged) -> Ite
     """How what judged a job differs from what judged published figures."""
     source = next(each for each in SOURCES if each.id == theirs.source)
     when = "" if own.at is None else f" on {own.at:%Y-%m-%d}"
-    by = "judges that it does not name" if theirs.judges is None else ", ".join(theirs.judges)
-    yield (
-        f"{name} was judged for a paper of {source.year} by {by}; {other}{when} by {', '.join(own.judges or [])}."
-    )
+    by, own_by = (", ".join(side.judges) for side in (theirs, own))
+    yield f"{name} was judged for a paper of {source.year} by {by}; {other}{when} by {own_by}."
     if theirs.source != PERSONAGYM:
         return
     others = [title for title in own.rubrics if title not in own.released]

@@ -106,7 +106,7 @@ def test_other_dates_are_told() -> None:
 def test_published_models_say_what_they_were_judged_by_and_which_rubrics_differ() -> None:
     gym = notes(a=graded({"Toxicity": OFFICIAL["Toxicity.txt"]}), b=published(scores_only=True))
     assert gym == [
-        "b was judged for a paper of 2024 by judges that it does not name; a on 2026-11-24 by acme/j.",
+        "b was judged for a paper of 2024 by GPT-4o, LLaMA-3-70b; a on 2026-11-24 by acme/j.",
         "a has other rubrics than PersonaGym's released ones for Expected Action in Given Setting.",
         "a has other exemplars than b: those of the paper are not released.",
     ]
@@ -123,7 +123,7 @@ def test_a_report_says_of_its_own_job_what_differs_from_each_paper() -> None:
             "what is published was judged for a paper of 2025 by gpt-4o-2024-08-06; this job on 2026-11-24 by acme/j."
         ],
         "personagym": [
-            "what is published was judged for a paper of 2024 by judges that it does not name; this job on 2026-11-24 by acme/j.",
+            "what is published was judged for a paper of 2024 by GPT-4o, LLaMA-3-70b; this job on 2026-11-24 by acme/j.",
             "this job has other rubrics than PersonaGym's released ones for Expected Action in Given Setting.",
             "this job has other exemplars than what is published: those of the paper are not released.",
         ],
