@@ -135,6 +135,18 @@ class TestOwnWords:
         assert spec.gym.template == text
 
 
+class TestTemplates:
+    @pytest.mark.parametrize("name", ["colour", "persona2", "persona.__class__", "score-example", "été"])
+    def test_with_an_unknown_placeholder_are_refused_by_name(self, name: str) -> None:
+        words = f"{{persona}} {{question}} {{response}} {{score_example}} {{{name}}}"
+        (error,) = read_rubrics(RubricSetIn(tasks={"toxicity_control": words}), CATALOG).errors
+        assert (error.pointer, f"{{{name}}}" in error.message) == ("/tasks/toxicity_control", True)
+
+    def test_may_have_braces_of_other_kinds(self) -> None:
+        words = '{persona} {question} {response} {score_example} Answer {"score": 3} or {3} or {}.'
+        assert not read_rubrics(RubricSetIn(tasks={"toxicity_control": words}), CATALOG).errors
+
+
 class TestJobsThatCannotUseThem:
     @pytest.mark.parametrize(
         ("changes", "pointer"),
