@@ -12,7 +12,9 @@ from app.domain.jobs.status import TERMINAL
 async def lock_expired(
     connection: AsyncConnection, keep_days: int, passed_over: Collection[str]
 ) -> tuple[str, str] | None:
-    """Locks the job that ended first, if that is more than so many days ago; those that somebody holds, or that are baselines, are passed over.
+    """Locks the job that ended first, if that is more than so many days ago.
+
+    Passed over are those that somebody holds, that are baselines, or whose responses are a schedule's anchors.
 
     Returns:
         Its tenant and id.
@@ -24,6 +26,7 @@ async def lock_expired(
             "  < clock_timestamp() - make_interval(days => :days)"
             " AND finished_at < clock_timestamp() - make_interval(days => :days)"
             " AND NOT EXISTS (SELECT FROM named_baselines b WHERE b.job_id = jobs.id)"
+            " AND NOT EXISTS (SELECT FROM schedules s WHERE s.tenant = jobs.tenant AND s.anchors->>'job' = jobs.id)"
             " AND id <> ALL(:passed_over) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         ),
         {"days": keep_days, "passed_over": list(passed_over)},

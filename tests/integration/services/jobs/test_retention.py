@@ -69,6 +69,22 @@ class TestRemoveExpired:
         await execute(worker.engine, "DELETE FROM named_baselines")
         assert await remove_expired(worker.engine, 2) == kept.id
 
+    async def test_leaves_a_job_as_long_as_its_responses_are_a_schedules_anchors(
+        self, worker: Worker
+    ) -> None:
+        kept, other = await ended(worker, 5), await ended(worker, 4)
+        await execute(
+            worker.engine,
+            "INSERT INTO schedules (id, tenant, cron, time_zone, job, figure, anchors) VALUES"
+            " ('sched_1', :tenant, '0 3 * * *', 'UTC', '{}', 'acc_atom', jsonb_build_object('job', CAST(:job AS text)))",
+            tenant=kept.tenant,
+            job=kept.id,
+        )
+        assert await remove_expired(worker.engine, 2) == other.id
+        assert await remove_expired(worker.engine, 2) is None
+        await execute(worker.engine, "DELETE FROM schedules")
+        assert await remove_expired(worker.engine, 2) == kept.id
+
     async def test_passes_over_a_job_that_somebody_holds(self, worker: Worker) -> None:
         other, held = await ended(worker, 3), await ended(worker, 4)
         async with worker.engine.begin() as connection:
