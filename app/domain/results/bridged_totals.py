@@ -288,7 +288,8 @@ class _Rows(NamedTuple):
     """What a total is estimated from, a row for each thing that could be drawn.
 
     Attributes:
-        stratum: Shape (d,): the number of its model, task, dimension and level, of one of its dimensions.
+        stratum: Shape (d,): the number of its model, level, task and dimension, of one of its dimensions. A level's follow each
+            other: a judge that differs moves levels apart, so that a level's tasks are the ones to be put together.
         weight: Shape (d,): its share of the total.
         whole: Shape (d,): as in :class:`_Parts`, and likewise the following, all dimensions together.
         old: Shape (d,).
@@ -335,7 +336,7 @@ def _rows(own: TwiceJudged, parts: _Parts) -> _Rows:
     with np.errstate(invalid="ignore"):  # NaN is what a draw without any has
         new = _sums(place, said * np.nan_to_num(parts.new)) / _sums(place, said)
     return _Rows(
-        stratum=_numbers([(c.model, c.task, c.dimension, c.level) for c in own.cells])[parts.cell[first]],
+        stratum=_numbers([(c.model, c.level, c.task, c.dimension) for c in own.cells])[parts.cell[first]],
         weight=weight,
         whole=_sums(place, parts.weight * parts.whole) / weight,
         old=_sums(place, parts.weight * parts.old) / weight,

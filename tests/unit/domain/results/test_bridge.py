@@ -127,6 +127,28 @@ class TestTotals:
         new: New = {((n, 0, 0), d): (5 if n % 2 else 1,) for n in range(20) for d in ("A", "E")}
         assert figure(bridged_figures(texts, new, 0.05), "acc_atom").anchors == 20
 
+    def test_few_anchors_of_a_task_are_taken_together_with_others_of_their_level(self) -> None:
+        """Of each of 14 tasks and levels three are anchors. The new judge takes low to be less so, and the middle to be high."""
+        texts = [
+            Text((cell, n, 0), (2, 2) if cell % 2 else (3, 3), task=f"t{cell // 2}")
+            for cell in range(14)
+            for n in range(20)
+        ]
+        new = {
+            ((cell, n, 0), "E"): (3, 3 - (n == 0)) if cell % 2 else (4, 4 - (n == 0))
+            for cell in range(14)
+            for n in range(3)
+        }
+        judged = counted(texts, new)
+        cells = [cell._replace(level=0 if int(cell.persona[1:]) % 2 else 2) for cell in judged.cells]
+        one = figure(bridged_sentences(replace(judged, cells=cells), 0.05, TEXTS), "acc_atom")
+        assert one.bridged.ci95 is not None
+        low, high = one.bridged.ci95
+        # A third of a level's anchors have 0.5, the others 0 of the low level and 1 of the high.
+        of_level = 0.5 * (1 / 3 * 2 / 3) ** 0.5
+        of_both = (of_level**2 + (1 / 3) ** 2) ** 0.5
+        assert 2 * of_level < (high - low) * 42**0.5 / 2 / (1 - 42 / 280) ** 0.5 < 2 * of_both
+
 
 class TestWords:
     def test_a_judge_that_says_the_same_is_interchangeable(self) -> None:
