@@ -64,6 +64,7 @@ _SHIFTS: Mapping[str, Mapping[str, Any]] = {
     "shifted for one model": {"up": (0.4, 0.1, 0.0)},
     "whole texts judged otherwise": {"whole": True},
     "a third of the sentences not applicable": {"silent": 0.33},
+    "a point more in 1 % of sentences": {"up": (0.01,) * MODELS, "down": 0.0},
 }
 _SEVERAL = {"questionnaire": (4, 6), "essay": (1, 15), "social_media_post": (2, 12)}
 DESIGNS: Mapping[str, Design] = {

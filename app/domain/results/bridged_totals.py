@@ -178,11 +178,10 @@ class _Metric:
         if interval.ends is None:
             many = f"{found.labels} {self._drawn}"
             return Interval.missing(f"too_few_anchors: {many}; an interval needs {FEWEST_LABELS}")
-        if found.lean:
-            middle = found.value + found.lean
-            ends = middle - found.half_width, middle + found.half_width
-            return Interval.around(found.value, *ends, self.bounds)
-        return interval
+        if found.unanimous:
+            return interval
+        middle, half = found.value + found.lean, found.half_width_of_few
+        return Interval.around(found.value, middle - half, middle + half, self.bounds)
 
     def _judged(
         self,

@@ -127,6 +127,17 @@ class TestTotals:
         new: New = {((n, 0, 0), d): (5 if n % 2 else 1,) for n in range(20) for d in ("A", "E")}
         assert figure(bridged_figures(texts, new, 0.05), "acc_atom").anchors == 20
 
+    def test_one_anchor_that_differs_tells_little_of_how_many_do(self) -> None:
+        """Of 40 single sentences: Student's t has about two degrees of freedom, not 39."""
+        texts = [text((0, run, 0), 5) for run in range(400)]
+        new = {((0, run, 0), "E"): (1 if run == 7 else 5,) for run in range(40)}
+        one = figure(bridged_figures(texts, new, 0.05), "acc_atom")
+        assert one.bridged.value is not None
+        assert one.bridged.value == pytest.approx(39 / 40)
+        low, _ = one.bridged.ci95 or (1, 1)
+        error = (1 / 40 * 39 / 40 / 39 * (1 - 40 / 400)) ** 0.5
+        assert one.bridged.value - low > 3.5 * error  # 2.02 by 39
+
     def test_few_anchors_of_a_task_are_taken_together_with_others_of_their_level(self) -> None:
         """Of each of 14 tasks and levels three are anchors. The new judge takes low to be less so, and the middle to be high."""
         texts = [

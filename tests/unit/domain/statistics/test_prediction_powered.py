@@ -167,6 +167,43 @@ class TestInterval:
         assert beyond_texts(made, reason, (0.0, 1.0)) == reason
 
 
+class TestFewThatDiffer:
+    """Of 40 texts of very many, judged alike but for some."""
+
+    @staticmethod
+    def differing(*differences: float) -> tuple[Calibrated, list[float]]:
+        said = [*differences, *[0.0] * (40 - len(differences))]
+        strata = np.zeros(40, dtype=np.int64)
+        population = Population(strata[:1], np.array([1e9]), np.array([1e-9]), np.zeros(1))
+        sample = Sample(strata, np.full(40, 1e9 / 40), np.full(40, 1e-9), np.zeros(40), np.array(said))
+        return found(population, sample), said
+
+    def test_degrees_of_freedom_count_by_how_much_their_variance_may_be_wrong(self) -> None:
+        from scipy import stats
+
+        made, said = self.differing(1, 0.5)
+        variance = np.var(said, ddof=1) / 40
+        its_own = (stats.kstat(said, 4) / 40 + 2 * np.var(said, ddof=1) ** 2 / 39) / 40**2
+        freedom = 2 * variance**2 / its_own
+        assert 1 < freedom < 4  # of 39, were they normally distributed
+        assert made.half_width_of_few == pytest.approx(stats.t.ppf(0.975, freedom) * variance**0.5, rel=1e-6)
+
+    def test_many_that_differ_leave_them_as_they_are(self) -> None:
+        made, _ = self.differing(*[1, -1] * 20)
+        assert made.half_width_of_few == pytest.approx(made.half_width)
+
+    def test_more_that_differ_are_less_uncertain_for_their_spread(self) -> None:
+        few, several = (
+            made.half_width_of_few / made.half_width
+            for made, _ in (self.differing(1), self.differing(*[1] * 8))
+        )
+        assert few > 1.5 > several > 1
+
+    def test_a_sum_of_groups_scales_it(self) -> None:
+        made, _ = self.differing(1, 0.5)
+        assert combined([(3.0, made)]).half_width_of_few == pytest.approx(3 * made.half_width_of_few)
+
+
 class TestPlanning:
     def test_as_many_labels_as_are_said_to_be_needed_make_the_interval_that_narrow(self) -> None:
         strata = (Stratum(1000, 10, 0.3), Stratum(400, 10, 0.1))
