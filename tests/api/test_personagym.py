@@ -276,7 +276,7 @@ class TestExistingAnswers:
             ([ANSWER | {"task": "chess"}], "/responses/0/task"),
             ([ANSWER | {"persona": "monk"}], "/responses/0/persona"),
             ([], "/responses"),
-            ({}, "/responses/qa"),
+            ({}, "/responses"),
             ({"qa": {}}, "/responses/qa"),
             ({"qa": {"m": {}}}, "/responses/qa/m"),
             ({"qa": {"m": {"nun": {}}}}, "/responses/qa/m/nun"),

@@ -38,6 +38,8 @@ async def with_wrong_names(
         await on_a_thread(tenant, lambda: resolve(wanted, own.catalog, own.max_planned_calls))
     except InvalidJobError as error:
         needed = [_tokens(each.pointer) for each in wrong if not each.message.startswith(UNKNOWN_FIELD)]
+        if ["responses"] in needed:
+            needed.append(["models"])  # which are only missing because the responses were left out
         return [*wrong, *(each for each in error.errors if not _concerns(_tokens(each.pointer), needed))]
     return list(wrong)
 

@@ -4,14 +4,11 @@ import asyncio
 import io
 import os
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeVar
+from typing import Any, TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.uploads import parts
-
-if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
 
 T = TypeVar("T")
 
@@ -67,7 +64,7 @@ class StoredFile(io.RawIOBase):
         """Where it is."""
         return self._at
 
-    def readinto(self, buffer: "WriteableBuffer", /) -> int:
+    def readinto(self, buffer: Any, /) -> int:
         """Fills a buffer; less of it at the end."""
         into = memoryview(buffer).cast("B")
         data = self.read(len(into))
