@@ -86,6 +86,7 @@ def limits(values: Sequence[float], chance: float, floor: float) -> tuple[float,
     count = len(series)
     if count < FEWEST_BEFORE:
         return None
+    floor = max(floor, _of_a_step(series))
     centred = series - series.mean()
     squares = float(centred @ centred)
     deviation = max(math.sqrt(squares / (count - 1)), floor)
@@ -104,13 +105,25 @@ def shift_at(values: Sequence[float], first: int, floor: float) -> Change:
     return Change(first, float(before.mean()), float(after.mean()), error, degrees)
 
 
+def _of_a_step(series: FloatArray) -> float:
+    """The standard deviation that a series has at least which is mostly the same: half of the least step away from that.
+
+    Such runs, of a judge at temperature 0, show hardly any spread for years, and then two rare steps in a row.
+    """
+    found, counts = np.unique(series.round(9), return_counts=True)
+    usual = int(counts.argmax())
+    if 2 * counts[usual] <= len(series) or len(found) == 1:
+        return 0.0
+    return float(np.abs(np.delete(found, usual) - found[usual]).min()) / 2
+
+
 def _tested(series: FloatArray, first: int, floor: float) -> tuple[float, Change]:
     """How many standard errors the runs from a place on lie off, without the one that lies off most; and the change."""
     before, after = series[:first], series[first:]
     shift = float(after.mean() - before.mean())
     most = float(after.max() if shift > 0 else after.min())
     cautious = (float(after.sum()) - most) / (len(after) - 1) - float(before.mean())
-    error, degrees = _error(before, after, len(after) - 1, floor)
+    error, degrees = _error(before, after, len(after) - 1, max(floor, _of_a_step(before)))
     change = Change(first, float(before.mean()), float(after.mean()), error, degrees)
     return (abs(cautious) / error if cautious * shift > 0 else 0.0), change
 
