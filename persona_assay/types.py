@@ -445,7 +445,7 @@ class BaselineSource(TypedDict):
     """Of the paper."""
     tables: str
     judges: list[str] | None
-    """The judges' snapshots, if the paper states them."""
+    """The judges, as the paper names them."""
 
 
 class ResponseStatuses(TypedDict):
