@@ -140,7 +140,9 @@ def by_node(url: str, body: bytes) -> list[str]:
     return found
 
 
-CLIENTS = [by_requests, by_httpx, by_aiohttp, by_urllib, by_curl, by_node]
+# aiohttp does not wait for the end of a connection whose body it could not send whole; asyncio then warns of it.
+UNENDED = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+CLIENTS = [by_requests, by_httpx, pytest.param(by_aiohttp, marks=UNENDED), by_urllib, by_curl, by_node]
 
 
 class TestClients:
