@@ -12,6 +12,11 @@ AT_ONCE = 2
 """Files that a process reads at a time: it holds some of each."""
 
 
+class _File(NamedTuple):
+    tenant: str
+    id: str
+
+
 class _Begun(NamedTuple, Generic[T]):
     how: Hashable
     task: asyncio.Task[T]
@@ -26,7 +31,7 @@ class Readings(Generic[T]):
 
     def __init__(self, kept_seconds: float = 0.0) -> None:
         self._kept_seconds = kept_seconds
-        self._begun: dict[str, _Begun[T]] = {}
+        self._begun: dict[_File, _Begun[T]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._turns_of: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -50,19 +55,23 @@ class Readings(Generic[T]):
         Returns:
             The reading that has ended, once; ``None`` while it goes on.
         """
-        begun = self._begun.get(id_)
+        file = _File(tenant, id_)
+        begun = self._begun.get(file)
         if begun is not None and begun.how != how:
             await asyncio.wait({begun.task}, timeout=seconds)
-            if not begun.task.done():
-                return None
-            begun = None
+            # Another request that waited may have begun meanwhile, in whatever way.
+            begun = self._begun.get(file)
+            if begun is not None and begun.how != how:
+                if not begun.task.done():
+                    return None
+                begun = None
         if begun is None:
-            begun = self._begun[id_] = _Begun(how, asyncio.create_task(self._read(tenant, work)))
-            begun.task.add_done_callback(partial(self._forget_later, id_))
+            begun = self._begun[file] = _Begun(how, asyncio.create_task(self._read(tenant, work)))
+            begun.task.add_done_callback(partial(self._forget_later, file))
         await asyncio.wait({begun.task}, timeout=seconds)
         if not begun.task.done():
             return None
-        self._forget(id_, begun.task)
+        self._forget(file, begun.task)
         return begun.task
 
     def close(self) -> None:
@@ -74,11 +83,11 @@ class Readings(Generic[T]):
         async with self._turns_of.setdefault(tenant, asyncio.Lock()), self._turns:
             return await work()
 
-    def _forget_later(self, id_: str, task: asyncio.Task[T]) -> None:
-        asyncio.get_running_loop().call_later(self._kept_seconds, self._forget, id_, task)
+    def _forget_later(self, file: _File, task: asyncio.Task[T]) -> None:
+        asyncio.get_running_loop().call_later(self._kept_seconds, self._forget, file, task)
 
-    def _forget(self, id_: str, task: asyncio.Task[T]) -> None:
-        if id_ in self._begun and self._begun[id_].task is task:
-            del self._begun[id_]
+    def _forget(self, file: _File, task: asyncio.Task[T]) -> None:
+        if file in self._begun and self._begun[file].task is task:
+            del self._begun[file]
             if not task.cancelled():
                 task.exception()  # else asyncio warns of an error that nobody asked for

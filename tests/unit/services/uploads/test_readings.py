@@ -51,6 +51,26 @@ async def test_what_is_asked_otherwise_is_read_after_it() -> None:
     assert (ended.result(), files.read) == ("second", ["first", "second"])
 
 
+async def test_another_tenant_is_not_told_what_a_file_of_that_id_has() -> None:
+    readings, files = Readings[str](LONG), Files()
+    assert await readings.read("t", "a", 1, files.of("theirs"), SOON) is None
+    files.ends.set()
+    ended = await readings.read("other", "a", 1, files.of("none"), LONG)
+    assert ended is not None
+    assert ended.result() == "none"
+
+
+async def test_of_two_that_wait_for_a_reading_the_second_waits_for_the_first_too() -> None:
+    readings, files = Readings[str](LONG), Files()
+    assert await readings.read("t", "a", 1, files.of("first"), SOON) is None
+    waiting = [asyncio.create_task(readings.read("t", "a", 2, files.of("second"), LONG)) for _ in range(2)]
+    await asyncio.sleep(SOON)
+    files.ends.set()
+    ended = await asyncio.gather(*waiting)
+    assert [each.result() for each in ended if each is not None] == ["second", "second"]
+    assert files.read == ["first", "second"]
+
+
 async def test_an_error_is_told_to_whoever_asks_and_what_nobody_asks_for_is_forgotten() -> None:
     readings, files = Readings[str](), Files()
     files.ends.set()
