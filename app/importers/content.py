@@ -24,7 +24,7 @@ UNPACKED_BYTES = 64 * 1024 * 1024
 """How much of a packed file is unpacked, unless it is read piece by piece; and the longest file that is read whole."""
 PIECE_BYTES = 1024 * 1024
 LINE_CHARACTERS = 16 * 1024 * 1024
-"""Longest line of JSON Lines and CSV."""
+"""Longest line of JSON Lines and CSV, and longest cell of CSV."""
 SHORT_CHARACTERS = 64 * 1024
 """The longest JSON that is parsed in one step, in which no other thread runs."""
 MOST_NESTED = 500_000
@@ -127,7 +127,7 @@ def _form(file: BinaryIO, name: str) -> tuple[Form, Any]:
     packed = next((form for magic, form in MAGIC.items() if beginning.startswith(magic)), None)
     if packed is not None:
         return packed, None
-    if next(_filled_lines(file), None) is None:
+    if next(_filled_lines(file, cut=True), None) is None:
         raise wrong_file("the file is empty")
     ending = name.rpartition(".")[2].casefold()
     if ending in {"yaml", "yml"}:
@@ -138,7 +138,7 @@ def _form(file: BinaryIO, name: str) -> tuple[Form, Any]:
 
 
 def _json_form(file: BinaryIO) -> tuple[Form, Any]:
-    beginning = [line for _, line in islice(_filled_lines(file), FIRST_LINES)]
+    beginning = [line for _, line in islice(_filled_lines(file, cut=True), FIRST_LINES)]
     if len(beginning) > 1 and _is_object(beginning[0]):
         return Form.LINES, None
     text = _text(file)
@@ -252,11 +252,14 @@ def _decoded(file: BinaryIO) -> Iterator[str]:
         except UnicodeDecodeError as error:
             begin = at + len(piece) - len(error.object) + error.start
             line += error.object.count(b"\n", 0, error.start)
-            raise wrong_file(f"not UTF-8: byte {begin + 1} of the file", f"/lines/{line}") from error
+            raise wrong_file(
+                f"not {encoding.removesuffix('-sig').upper()}: byte {begin + 1} of the file", f"/lines/{line}"
+            ) from error
         at, line = at + len(piece), line + piece.count(b"\n")
 
 
-def _lines_with_ends(file: BinaryIO) -> Iterator[str]:
+def _lines_with_ends(file: BinaryIO, *, cut: bool = False) -> Iterator[str]:
+    """A file's lines; one that is too long is an error, or is cut and the last."""
     rest, number = "", 0
     for piece in _decoded(file):
         text = rest + piece
@@ -268,12 +271,14 @@ def _lines_with_ends(file: BinaryIO) -> Iterator[str]:
                 yield line[0]
         rest = text[end:]
         if len(rest) > LINE_CHARACTERS:
+            if cut:
+                break
             raise wrong_file(f"a line of more than {LINE_CHARACTERS:,} characters", f"/lines/{number + 1}")
     yield from (line[0] for line in _LINE.finditer(rest) if line[0])
 
 
-def _filled_lines(file: BinaryIO) -> Iterator[tuple[int, str]]:
-    for number, line in enumerate(_lines_with_ends(file), 1):
+def _filled_lines(file: BinaryIO, *, cut: bool = False) -> Iterator[tuple[int, str]]:
+    for number, line in enumerate(_lines_with_ends(file, cut=cut), 1):
         if line.strip():
             yield number, line.rstrip("\r\n")
 
@@ -303,6 +308,7 @@ def _check_number(number: int, place: str) -> None:
 
 
 def _csv(file: BinaryIO) -> Iterator[Row]:
+    csv.field_size_limit(LINE_CHARACTERS)  # of the whole process; else 131,072
     reader = csv.reader(_lines_with_ends(file), strict=True)
     header: list[str] | None = None
     number, place = 0, "/lines/1"

@@ -467,3 +467,26 @@ def test_a_histogram_that_does_not_fit_its_column_is_refused_before_pyarrow_ends
     data = (GOLDEN / "parquet" / "wrong_histogram.parquet").read_bytes()
     with pytest.raises(InvalidJobError, match="footer can't be read"):
         imported(data)
+
+
+def test_json_on_one_line_may_be_longer_than_a_line_of_rows() -> None:
+    rows = [{"persona": "a clown", "response": "Ha. I laugh.", "note": "x" * 170_000}] * 100
+    assert imported(json.dumps(rows).encode()).mapped == 100
+
+
+def test_json_on_one_line_that_is_too_long_to_be_read_whole_is_told_so() -> None:
+    with pytest.raises(InvalidJobError) as raised:
+        imported(b'["' + b"x" * 68_000_000 + b'"]')
+    assert "is read whole" in raised.value.errors[0].message
+
+
+def test_a_long_cell_of_csv_does_not_end_the_table() -> None:
+    long = b"x" * 140_000
+    preview = imported(b"persona,response,note\na clown,Ha. I laugh.," + long + b"\na clown,Ho.,y\n", "a.csv")
+    assert (preview.mapped, preview.refused) == (2, 0)
+
+
+def test_broken_utf_16_is_told_as_such() -> None:
+    with pytest.raises(InvalidJobError) as raised:
+        imported('{"persona": "a clown"}'.encode("utf-16") + b"x")
+    assert raised.value.errors[0].message.startswith("not UTF-16: byte ")
