@@ -15,6 +15,10 @@ _LOCK = 0x75706C64
 """Advisory lock, with a hash of the tenant: its uploads are counted by one request at a time."""
 
 
+_RECORDS_LOCK = 0x75707263
+"""Advisory lock, with a hash of the upload: its records are replaced by one request at a time."""
+
+
 class Held(NamedTuple):
     """What a tenant's uploads hold together."""
 
@@ -57,6 +61,20 @@ async def find(
     rows = await connection.execute(query.with_for_update(read=True) if lock else query)
     row = rows.first()
     return None if row is None else UploadRow(**row._mapping)  # noqa: SLF001 - SQLAlchemy's public name for it
+
+
+async def keep(connection: AsyncConnection, tenant: str, upload_id: str) -> bool:
+    """Sees to it that an upload stays, and that nobody else replaces its records, until the transaction ends; whether there is one.
+
+    Jobs may name it meanwhile, and find the records that it had.
+    """
+    await connection.execute(
+        text("SELECT pg_advisory_xact_lock(:lock, hashtext(:upload))"),
+        {"lock": _RECORDS_LOCK, "upload": upload_id},
+    )
+    query = select(UploadRow.id).where(UploadRow.tenant == tenant, UploadRow.id == upload_id)
+    rows = await connection.execute(query.with_for_update(read=True, key_share=True))
+    return rows.first() is not None
 
 
 async def read_page(

@@ -66,8 +66,7 @@ async def make_records(deps: UploadDependencies, tenant: str, upload_id: str, be
     work = partial(begin, file, row.name or "", records.keep)
     found = await on_a_thread(tenant, partial(raw.during, work))
     async with deps.engine.begin() as connection:
-        written = {"records": 0, "rules": dict(deps.rules.current), "expires_at": deps.expires_at()}
-        if not await uploads.advance(connection, tenant, upload_id, row.size, written):
+        if not await uploads.keep(connection, tenant, upload_id):
             raise _wrong("was deleted meanwhile")
         await uploads.drop_records(connection, tenant, upload_id)
         more = True
@@ -77,7 +76,12 @@ async def make_records(deps: UploadDependencies, tenant: str, upload_id: str, be
             columns = map(record_columns, records.taken())
             await uploads.add_records(connection, tenant, upload_id, first, columns)
         preview = found.preview({"upload": upload_id})
-        await uploads.advance(connection, tenant, upload_id, row.size, {"records": records.count})
+        written = {
+            "records": records.count,
+            "rules": dict(deps.rules.current),
+            "expires_at": deps.expires_at(),
+        }
+        await uploads.advance(connection, tenant, upload_id, row.size, written)
     return preview
 
 

@@ -42,3 +42,25 @@ async def test_an_upload_with_too_many_texts_is_refused_before_one_of_them_is_re
         await connection.execute(update(UploadRow).values(records=43_000_000))
     found = await uploaded_texts(engine, TENANT, upload.id)
     assert found == "43,000,000 texts; at most 200,000: upload them as several files"
+
+
+async def test_an_upload_whose_records_are_being_replaced_has_the_old_ones_for_a_job(
+    engine: AsyncEngine,
+) -> None:
+    deps = UploadDependencies(engine, RULES, most_bytes=1000, tenant_bytes=1000, days=7)
+    upload = await create_upload(deps, TENANT, len(LINE), {})
+    await add_part(deps, TENANT, upload.id, 0, LINE)
+
+    async def another() -> bool:
+        async with engine.begin() as connection:
+            return await uploads.keep(connection, TENANT, upload.id)
+
+    async with engine.begin() as replacing:
+        assert await uploads.keep(replacing, TENANT, upload.id)
+        await uploads.drop_records(replacing, TENANT, upload.id)
+        found = await asyncio.wait_for(uploaded_texts(engine, TENANT, upload.id), 30)
+        assert isinstance(found, UploadedTexts)
+        assert len(found.texts) == 1
+        waiting = asyncio.create_task(another())
+        assert not (await asyncio.wait({waiting}, timeout=0.5))[0], "one replaces them at a time"
+    assert await waiting
