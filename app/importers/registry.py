@@ -22,7 +22,7 @@ from app.importers import (
     traces,
 )
 from app.importers.bodies import TABLE, Collector, Keep
-from app.importers.content import RECORDS, UNPACKED_BYTES, Document, read_document
+from app.importers.content import RECORDS, UNPACKED_BYTES, Document, Form, read_document
 from app.importers.records import Options, Record, Refused, WrongRecordError, wrong_file
 
 Recognise = Callable[[Document, Options], bool]
@@ -273,6 +273,9 @@ def read_import(data: bytes, name: str, kind: str | None, options: Options) -> I
 
 
 def _why_unknown(document: Document) -> str:
+    first = next((each for _, each in document.records()), None)
+    if document.form is Form.CSV and isinstance(first, Refused):
+        return first.reason
     if own_files.is_scores(document):
         return GYM_SCORES
     return FIDELITY_SCORES if atomic_scores.is_fidelity(document) else UNKNOWN

@@ -371,6 +371,11 @@ def test_a_conversation_of_many_turns_is_read_in_one_pass() -> None:
     assert time.process_time() - began < 15
 
 
+def test_a_table_that_is_broken_from_its_first_row_on_says_why() -> None:
+    with pytest.raises(InvalidJobError, match="not CSV from here on: unexpected end of data"):
+        imported(b'persona,response\na clown,"Ha.\n', "a.csv")
+
+
 @pytest.mark.parametrize("name", ["a.csv", "a.jsonl"])
 def test_more_records_than_are_taken_are_refused(name: str) -> None:
     heads = {"a.csv": b"persona,response\n", "a.jsonl": b'{"persona": "a", "response": "x"}\n'}
