@@ -25,6 +25,9 @@ UNPACKED_BYTES = 64 * 1024 * 1024
 PIECE_BYTES = 1024 * 1024
 LINE_CHARACTERS = 16 * 1024 * 1024
 """Longest line of JSON Lines and CSV, and longest cell of CSV."""
+csv.field_size_limit(
+    LINE_CHARACTERS
+)  # of all that the process reads, and set once: otherwise cells end at 131,072 characters
 SHORT_CHARACTERS = 64 * 1024
 """The longest JSON that is parsed in one step, in which no other thread runs."""
 MOST_NESTED = 500_000
@@ -308,7 +311,6 @@ def _check_number(number: int, place: str) -> None:
 
 
 def _csv(file: BinaryIO) -> Iterator[Row]:
-    csv.field_size_limit(LINE_CHARACTERS)  # of the whole process; else 131,072
     reader = csv.reader(_lines_with_ends(file), strict=True)
     header: list[str] | None = None
     number, place = 0, "/lines/1"

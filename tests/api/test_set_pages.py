@@ -112,7 +112,7 @@ class TestQuestionSets:
             ("persona,task,question\na,expected_action", "line 2 must have a persona"),
             ('persona,task,question\n"a,expected_action,b', "is not CSV"),
             ("persona,task,question\na\0,expected_action,b", "U+0000"),
-            (f"persona,task,question\na,expected_action,{'x' * 140_000}", "is not CSV"),
+            (f"persona,task,question\na,expected_action,{'x' * 140_000}", "at most 20000 characters"),
         ],
     )
     def test_what_is_wrong_is_told(self, running_api: Service, text: str, words: str) -> None:
