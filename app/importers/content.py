@@ -103,7 +103,9 @@ class Document:
         Raises:
             InvalidJobError: If they are too many.
         """
-        return _whole(self.file)
+        _check_whole(self.file)
+        self.file.seek(0)
+        return self.file.read()
 
 
 def read_document(file: BinaryIO, name: str, most: int = UNPACKED_BYTES) -> Document:
@@ -227,17 +229,15 @@ def parse_json(text: str) -> Any:
         raise ValueError("a number is too long") from error
 
 
-def _whole(file: BinaryIO) -> bytes:
+def _check_whole(file: BinaryIO) -> None:
     if file.seek(0, os.SEEK_END) > UNPACKED_BYTES:
         raise wrong_file(
             f"a file of this kind is read whole and may have {UNPACKED_BYTES:,} bytes; divide it, or write JSON Lines"
         )
-    file.seek(0)
-    return file.read()
 
 
 def _text(file: BinaryIO) -> str:
-    _whole(file)
+    _check_whole(file)
     return "".join(_decoded(file))
 
 
