@@ -24,7 +24,7 @@ from app.importers.records import (
 
 SAMPLE_BYTES = 16 * 1024 * 1024
 """How much of one file in an archive is unpacked: logs also have every event."""
-LIST_BYTES = 16 * 1024 * 1024
+LIST_BYTES = SAMPLE_BYTES + 1  # of a file that is not packed so much is read at once
 """How long an archive's list of files may be, which is held in memory."""
 LOCAL_HEADER = 30
 ZSTANDARD = 93

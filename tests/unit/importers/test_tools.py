@@ -1,6 +1,8 @@
 """What of each tool's file becomes what, and what of it is refused."""
 
+import io
 import json
+import zipfile
 import zlib
 from typing import Any
 
@@ -82,6 +84,14 @@ class TestInspect:
             "is not UTF-8",
         ]
         assert refusals(read(broken))[0] == ("/files/samples/1.json", "can't be unpacked")
+
+    def test_a_sample_that_is_too_long_and_not_packed_is_refused_and_the_others_are_not(self) -> None:
+        file = io.BytesIO(of.FILES["inspect"]["log.eval"])
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.writestr("samples/long.json", b" " * (17 * 2**20))
+        whole, preview = read(of.FILES["inspect"]["log.eval"]), read(file.getvalue())
+        assert (preview.mapped, preview.refused) == (whole.mapped, whole.refused + 1)
+        assert refusals(preview)[-1][1].startswith("unpacks to too much")
 
     @pytest.mark.parametrize("pack", [of.archive, None], ids=["deflate", "zstandard"])
     def test_a_bomb_is_not_unpacked(self, pack: Any) -> None:
