@@ -1,8 +1,12 @@
 """Which workers are ready, as the API reads it."""
 
+import asyncio
+
+import pytest
 import redis.asyncio
 
 from app.redis_server import RedisServer
+from app.telemetry import board
 from app.telemetry.board import FORGOTTEN_AFTER_SECONDS, MetricsBoard
 
 
@@ -47,3 +51,13 @@ async def test_a_worker_whose_redis_is_away_says_it_later(redis_url: str) -> Non
         worker._redis = client
         await worker.show()
         assert await worker.ready() == 1
+
+
+async def test_ending_is_not_lost_in_a_request_to_redis(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(board, "SHOWN_EVERY_SECONDS", 0.0)
+    async with RedisServer(redis_url).client(5) as client:
+        for step in range(50):
+            async with asyncio.timeout(20), MetricsBoard(client, "worker").showing():
+                await asyncio.sleep(step * 0.0002)
