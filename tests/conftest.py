@@ -28,6 +28,17 @@ hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
 hypothesis.settings.register_profile("random", deadline=None)
 hypothesis.settings.load_profile("fixed")
 
+_configure = structlog.configure
+
+
+def _configure_uncached(**options: Any) -> None:
+    _configure(**options | {"cache_logger_on_first_use": False})
+
+
+# Keeps every logger capturable: a cached one never sees a later configuration. Here and not in a hook, as the other
+# conftest.py files, which are imported next and before any hook is called, build the application, which configures logging.
+mock.patch.object(structlog, "configure", _configure_uncached).start()
+
 TEMPLATE = "template_assay"
 MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 1 << 30  # a session's databases take less; a container's /dev/shm often has 64 MB
@@ -50,21 +61,6 @@ def scratch_directory() -> Iterator[Path]:
         directory = Path(name)
         directory.chmod(0o711)
         yield directory
-
-
-def pytest_configure(config: pytest.Config) -> None:
-    """Keeps every logger capturable: a cached logger never sees a later configuration.
-
-    Before collection, because a test module may build the application, which configures logging, when it is imported.
-    """
-    configure = structlog.configure
-
-    def uncached(**options: Any) -> None:
-        configure(**options | {"cache_logger_on_first_use": False})
-
-    patch = mock.patch.object(structlog, "configure", uncached)
-    patch.start()
-    config.add_cleanup(patch.stop)
 
 
 @pytest.fixture(scope="session", autouse=True)
