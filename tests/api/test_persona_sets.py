@@ -189,7 +189,7 @@ class TestBadInput:
             (b"description,id\na,x\nb,x\n", CSV, "/lines/3/id"),
             (b"description\na\0b\n", CSV, "/lines/2/description"),
             (b'description\n"a', CSV, "/lines/2"),
-            (b"description\n" + b"x" * 140_000, CSV, "/lines/2"),
+            (b"description\n" + b"x" * 140_000, CSV, "/lines/2/description"),
             (b"description,id\na,gym-01\n", CSV, "/lines/2/id"),
             (b"", JSONL, ""),
             (b'"a"\n{"x"', JSONL, "/lines/2"),
