@@ -1,7 +1,8 @@
 """Where Redis is and how it is reached: one definition for the rate limiter, the metrics, the API and Celery."""
 
+import asyncio
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -10,6 +11,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from redis.asyncio import Redis
+    from redis.asyncio.connection import AbstractConnection
 
 CONNECT_SECONDS = 3.0
 
@@ -58,7 +60,7 @@ class RedisServer:
     tls: dict[str, object] = field(default_factory=dict)
 
     def client(self, seconds: float) -> "Redis":
-        """A client for one event loop.
+        """A client for one event loop, whose requests end where they are cancelled or their time is up.
 
         Args:
             seconds: How long it waits for an answer.
@@ -66,7 +68,35 @@ class RedisServer:
         from redis.asyncio import Redis  # noqa: PLC0415 - the command line reads settings and needs no client
 
         options: dict[str, Any] = {"socket_timeout": seconds, "socket_connect_timeout": CONNECT_SECONDS}
-        return Redis.from_url(self.url, **options | self.tls)
+        client = Redis.from_url(self.url, **options | self.tls)
+        client.connection_pool.connection_class = _cancellable(client.connection_pool.connection_class)
+        return client
+
+
+def _cancellable(kind: "type[AbstractConnection]") -> "type[AbstractConnection]":
+    """A kind of connection that loses no cancellation.
+
+    redis-py writes by :func:`asyncio.wait_for`, which on Python 3.11 returns in place of a cancellation that meets the write's end: a
+    task goes on that was told to end, and a request waits on whose time is up.
+    """
+
+    class Cancellable(kind):  # type: ignore[misc, valid-type] # a base that is known at run time only
+        async def send_packed_command(
+            self, command: bytes | str | Iterable[bytes], check_health: bool = True
+        ) -> None:
+            before = _cancellations()
+            await super().send_packed_command(command, check_health)
+            if _cancellations() > before:
+                await self.disconnect(nowait=True)  # nobody will read the answer
+                raise asyncio.CancelledError
+
+    return Cancellable
+
+
+def _cancellations() -> int:
+    """How often the current task was cancelled and has not taken that back."""
+    task = asyncio.current_task()
+    return 0 if task is None else task.cancelling()
 
 
 def redis_server(

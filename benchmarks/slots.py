@@ -23,7 +23,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import uvloop
-from redis.asyncio import Redis
 
 from app.db.execution.result_rows import CallRow, Held, ResultWriter, Row
 from app.db.execution.shards import Claim
@@ -32,6 +31,7 @@ from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.connections.connections import load_connections
 from app.llm.gateway import Gateway
 from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook
+from app.redis_server import RedisServer
 from app.services.execution.call_rows import CallKey
 from app.services.execution.first_calls import FirstCalls
 from app.services.execution.model_caller import ModelCaller
@@ -143,7 +143,7 @@ async def _call(options: argparse.Namespace) -> None:
     importlib.import_module(PRICE_LISTS)  # as a worker does before it takes calls
     connections = load_connections(f"connections: {{stub: {stub}}}", {"KEY": "sk-any"}, None)
     gateway, counting = Gateway(connections), _Counting()
-    redis = Redis.from_url(options.redis)
+    redis = RedisServer(options.redis).client(5)
     limiter = RedisRateLimiter(redis, connections.limits, deadline_seconds=options.deadline)
     writer = BatchWriter(cast("ResultWriter", counting))
     caller = ModelCaller(

@@ -28,7 +28,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import uvloop
-from redis.asyncio import Redis
 
 from app.db.execution.result_rows import ResultWriter
 from app.db.execution.shards import Claim
@@ -37,6 +36,7 @@ from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.connections.connections import load_connections
 from app.llm.gateway import Gateway
 from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook
+from app.redis_server import RedisServer
 from app.services.execution.call_rows import CallKey
 from app.services.execution.first_calls import FirstCalls
 from app.services.execution.model_caller import ModelCaller
@@ -209,7 +209,7 @@ async def _work(options: argparse.Namespace) -> None:
     entry = {"kind": tier.kind, "base_url": f"{options.url}{path}", "api_key_env": "KEY"}
     connections = load_connections(json.dumps({"connections": {connection: entry}}), {"KEY": "any"}, None)
     gateway = Gateway(connections)
-    redis = Redis.from_url(options.redis)
+    redis = RedisServer(options.redis).client(5)
     limiter = RedisRateLimiter(redis, connections.limits)
     await limiter.begin()
     writer, stop = BatchWriter(cast("ResultWriter", Forgetful())), StopSignal()

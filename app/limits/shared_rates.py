@@ -258,7 +258,7 @@ class SharedRates:
 
     async def _let_go(self) -> None:
         try:
-            while self._waiting and not self._is_closed:  # the Redis client can swallow a cancellation
+            while self._waiting:
                 await self._serve_one_lease()
         except (RedisError, OSError) as error:
             self._fail(error)

@@ -238,7 +238,7 @@ class SharedSlots:
     async def _keep(self) -> None:
         """Renews the share, or asks for more, for as long as there are calls; gives it back after the last."""
         try:
-            while not self._is_closed:  # the Redis client can swallow a cancellation
+            while True:
                 self._news.clear()
                 self._waiting = deque(waiter for waiter in self._waiting if not waiter.granted.done())
                 want, self._peak = max(self._peak, self._in_use + len(self._waiting)), self._in_use

@@ -10,7 +10,6 @@ import json
 import os
 import socket
 from collections.abc import AsyncIterator
-from typing import cast
 
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
@@ -119,15 +118,12 @@ class MetricsBoard:
                 await self._redis.hdel(self._key, self.process)
 
     async def _keep_showing(self) -> None:
-        task = cast("asyncio.Task[None]", asyncio.current_task())
         while True:
             try:
                 await self.show()
                 self._states.note({"redis": OK})
             except (RedisError, OSError) as error:
                 self._states.note({"redis": reason(error)})
-            if task.cancelling():  # the Redis client can swallow a cancellation
-                return
             await asyncio.sleep(SHOWN_EVERY_SECONDS)
 
     async def _now(self) -> float:

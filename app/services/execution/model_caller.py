@@ -220,7 +220,7 @@ class ModelCaller:
         if is_rate_limited(error):
             return  # how long to wait is the limiter's to say: the limit is the connection's, not this call's
         longest = longest_wait(FIRST_BACKOFF_SECONDS, LONGEST_BACKOFF_SECONDS, attempts.failed)
-        # A wait of its own, which begins with a look at the signal: the Redis client can swallow a cancellation.
+        # A wait of its own, which begins with a look at the signal: a stop does not end a call on the wire.
         with stop.interruptible():
             await asyncio.sleep((error.retry_after or 0) + random.uniform(0, longest))  # noqa: S311 - jitter
 

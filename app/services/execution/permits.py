@@ -198,7 +198,7 @@ class Permit:
                 LIMITER_UNAVAILABLE.inc()
                 await asyncio.sleep(LONGEST_WAIT_FOR_LIMITER_SECONDS * random.uniform(0.5, 1))  # noqa: S311
                 continue
-            # Also whether it was stopped: a cancellation can get lost on its way through a client of Redis.
+            # Also whether it was stopped: what comes with the last step of a wait shows only now.
             if self._stop.is_confirmed or await self._confirmed_in_time():
                 return
             slot, self._slot = self._slot, None

@@ -4,13 +4,13 @@ import asyncio
 import sys
 
 from pydantic import SecretStr
-from redis.asyncio import Redis
 
 from app.domain.providers.model import ChatRequest, Model, Usage
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.connections.connections import Connection, ConnectionLimits, Connections
 from app.llm.gateway import Gateway
 from app.ports import CallOutcome, LimiterUnavailableError, ModelCallError, Observation
+from app.redis_server import RedisServer
 
 CONNECTION, MODEL = "paced", "sim-judge"
 
@@ -21,7 +21,7 @@ async def work(redis_url: str, simulator_url: str, per_minute: float, tasks: int
     connection = Connection(CONNECTION, "openai", f"{simulator_url}/v1", SecretStr("any"), limits)
     connections = Connections({CONNECTION: connection})
     gateway = Gateway(connections)
-    limiter = RedisRateLimiter(Redis.from_url(redis_url), connections.limits)
+    limiter = RedisRateLimiter(RedisServer(redis_url).client(5), connections.limits)
     await limiter.begin()
     request = ChatRequest(Model("judge", CONNECTION, MODEL), None, "Hello", "job_1/limits/a1")
 

@@ -10,6 +10,7 @@ from app.limits.holds import HOLDS_KEY, read_holds
 from app.limits.outage import FAILING_IN_A_ROW, Outage
 from app.limits.shared_slots import SharedSlots, Slots
 from app.ports import CallOutcome, Observation
+from app.redis_server import RedisServer
 
 PATIENCE = 60.0
 ANSWERED = Observation(CallOutcome.ANSWERED, 0.001)
@@ -25,7 +26,7 @@ async def processes(url: str, models: Sequence[str]) -> AsyncIterator[tuple[list
     async with AsyncExitStack() as stack:
         made = []
         for number, model in enumerate(models):
-            redis = await stack.enter_async_context(Redis.from_url(url))
+            redis = await stack.enter_async_context(RedisServer(url).client(5))
             keys = (f"it/{model}", model, "epoch", "outage", HOLDS_KEY)
             made.append(SharedSlots(redis, Slots(*keys, None, f"worker{number}", 120.0, 600.0), Outage()))
             stack.push_async_callback(made[-1].close)

@@ -12,6 +12,7 @@ from app.limits.holds import HOLDS_KEY, Hold, read_holds
 from app.limits.redis_limiter import RedisRateLimiter
 from app.llm.connections.connections import Limits
 from app.ports import CallOutcome, Observation
+from app.redis_server import RedisServer
 
 
 class TestReadHolds:
@@ -24,7 +25,7 @@ class TestReadHolds:
             "other/model": f"{until:.3f} daily limit of requests used up",
         }
         end = datetime.fromtimestamp(until, UTC)
-        async with Redis.from_url(redis_url) as redis:
+        async with RedisServer(redis_url).client(5) as redis:
             for model, hold in noted.items():
                 await redis.hset(HOLDS_KEY, model, hold)
             found = await read_holds(redis, ["groq/llama", "openai/gpt", "lab/past", "lab/free"])
@@ -42,7 +43,7 @@ class TestReadHolds:
     ) -> None:
         limits = ProviderLimits(hold_seconds=3600.0, hold_reason="daily limit of requests used up")
         used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
-        async with Redis.from_url(redis_url) as redis:
+        async with RedisServer(redis_url).client(5) as redis:
             limiter = RedisRateLimiter(redis, lambda *_: Limits())
             await limiter.begin()
             limiter.observe("groq", "llama", used_up)
@@ -61,7 +62,7 @@ class TestReadHolds:
     ) -> None:
         limits = ProviderLimits(hold_seconds=10.0, hold_reason="daily limit", hold_ends_seconds=20_000.0)
         used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
-        async with Redis.from_url(redis_url) as redis:
+        async with RedisServer(redis_url).client(5) as redis:
             limiters = [RedisRateLimiter(redis, lambda *_: Limits()) for _ in range(2)]
             for limiter in limiters:
                 await limiter.begin()
@@ -89,7 +90,7 @@ class TestReadHolds:
     ) -> None:
         limits = ProviderLimits(hold_seconds=3600.0, hold_reason="daily limit", hold_ends_seconds=3600.0)
         used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
-        async with Redis.from_url(redis_url) as redis:
+        async with RedisServer(redis_url).client(5) as redis:
             limiter = RedisRateLimiter(redis, lambda *_: Limits(requests_per_minute=6000))
             await limiter.begin()
             evaluate, asked = redis.evalsha, 0
@@ -114,7 +115,7 @@ class TestReadHolds:
     async def test_of_which_redis_did_not_hear_are_told_again_while_calls_wait(self, redis_url: str) -> None:
         limits = ProviderLimits(hold_seconds=3600.0, hold_reason="daily limit", hold_ends_seconds=3600.0)
         used_up = Observation(CallOutcome.ANSWERED, 0.1, Usage(1, 1), limits=limits)
-        async with Redis.from_url(redis_url) as redis:
+        async with RedisServer(redis_url).client(5) as redis:
             limiter = RedisRateLimiter(redis, lambda *_: Limits())
             await limiter.begin()
             evaluate, told = redis.evalsha, 0
@@ -138,7 +139,7 @@ class TestReadHolds:
             await limiter.close()
 
     async def test_are_noted_after_a_429_that_asks_for_a_long_wait(self, redis_url: str) -> None:
-        async with Redis.from_url(redis_url) as redis:
+        async with RedisServer(redis_url).client(5) as redis:
             limiter = RedisRateLimiter(redis, lambda *_: Limits())
             limiter.observe("openai", "gpt", Observation(CallOutcome.RATE_LIMITED, 0.0, retry_after=30.0))
             async with asyncio.timeout(20):

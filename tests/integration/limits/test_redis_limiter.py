@@ -18,6 +18,7 @@ from app.limits.redis_limiter import RedisRateLimiter
 from app.limits.shared_rates import SharedRates, _Waiter
 from app.limits.timeline import MINUTE_SECONDS, Cost, Lease
 from app.ports import CallOutcome, LimiterUnavailableError, Observation
+from app.redis_server import RedisServer
 from app.telemetry.metrics import REGISTRY
 from embedded.valkey import EmbeddedValkey
 
@@ -50,7 +51,7 @@ async def limiters(
                 await redis.mset(dict(epoch))
         made = []
         for _ in range(count):
-            redis = await stack.enter_async_context(Redis.from_url(url))
+            redis = await stack.enter_async_context(RedisServer(url).client(5))
             made.append(RedisRateLimiter(redis, lambda _connection, _model: rates))
             stack.push_async_callback(made[-1].close)
         yield made

@@ -1,11 +1,9 @@
 """One number of calls in flight for everybody, on a real Valkey."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -16,6 +14,7 @@ from app.limits.outage import IN_A_ROW, Outage
 from app.limits.shared_slots import SharedSlots, Slots
 from app.limits.slots_script import FORGOTTEN_SECONDS, LONGEST_PROBE_SECONDS
 from app.ports import CallOutcome, LimiterUnavailableError, Observation, ProviderUnreachableError
+from app.redis_server import RedisServer
 from embedded.valkey import EmbeddedValkey
 
 PATIENCE = 60.0
@@ -29,7 +28,7 @@ async def processes(
     async with AsyncExitStack() as stack:
         made = []
         for number in range(count):
-            redis = await stack.enter_async_context(Redis.from_url(url))
+            redis = await stack.enter_async_context(RedisServer(url).client(5))
             if not new:
                 await redis.set("epoch", 1)
             slots = Slots(
@@ -138,28 +137,6 @@ class TestLimit:
             assert sum(task.done() for task in slow) == 3
             for task in slow:
                 task.cancel()
-
-    async def test_is_given_up_by_a_process_that_closes_though_its_client_swallows_that(
-        self, redis_url: str
-    ) -> None:
-        async with processes(redis_url, 4, 1) as [worker]:
-            await asyncio.wait_for(worker.enter(), PATIENCE)
-            script, asked = worker._script, asyncio.Event()
-
-            async def swallowing(**words: Any) -> Any:
-                if not asked.is_set():
-                    asked.set()
-                    with contextlib.suppress(asyncio.CancelledError):
-                        await asyncio.sleep(PATIENCE)
-                return await script(**words)
-
-            worker._script = swallowing  # type: ignore[assignment]  # all that is used of it
-            await asyncio.wait_for(asked.wait(), PATIENCE)
-            closing = asyncio.create_task(worker.close())
-            done, hanging = await asyncio.wait({closing}, timeout=PATIENCE / 4)
-            if hanging and worker._keeper is not None:
-                worker._keeper.cancel()
-            assert done
 
     async def test_forgets_the_tenants_of_a_process_that_has_stopped(self, redis_url: str) -> None:
         async with processes(redis_url, 4, 2) as [going, stopped], Redis.from_url(redis_url) as redis:

@@ -394,7 +394,6 @@ class TestStop:
     async def test_a_cancellation_that_is_swallowed_on_the_way_does_not_let_it_go_out(
         self, bench: Bench, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """The Redis client can end as if nothing had happened when it is cancelled."""
         script = Script([REPLY])
 
         async def swallow(*_: object) -> Slot:
