@@ -11,6 +11,7 @@ import os
 import socket
 from collections.abc import AsyncIterator
 
+import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
@@ -18,6 +19,8 @@ from app.redis_server import reason
 from app.telemetry.exposition import snapshot
 from app.telemetry.metrics import LOOP_LAG, REGISTRY
 from app.telemetry.states import OK, StateLog
+
+log = structlog.get_logger(__name__)
 
 SHOWN_EVERY_SECONDS = 5.0
 FORGOTTEN_AFTER_SECONDS = 30.0
@@ -124,6 +127,8 @@ class MetricsBoard:
                 self._states.note({"redis": OK})
             except (RedisError, OSError) as error:
                 self._states.note({"redis": reason(error)})
+            except Exception:
+                log.exception("metrics not shown; trying again")
             await asyncio.sleep(SHOWN_EVERY_SECONDS)
 
     async def _now(self) -> float:

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 import redis.asyncio
+import structlog
 
 from app.redis_server import RedisServer
 from app.telemetry import board
@@ -61,3 +62,24 @@ async def test_ending_is_not_lost_in_a_request_to_redis(
         for step in range(50):
             async with asyncio.timeout(20), MetricsBoard(client, "worker").showing():
                 await asyncio.sleep(step * 0.0002)
+
+
+async def test_metrics_that_can_not_be_read_once_are_shown_later(
+    redis_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = iter([KeyError("a gauge's own error")])
+
+    def snapshot(_registry: object) -> str:
+        for error in readings:
+            raise error
+        return "metrics"
+
+    monkeypatch.setattr(board, "SHOWN_EVERY_SECONDS", 0.0)
+    monkeypatch.setattr(board, "snapshot", snapshot)
+    async with RedisServer(redis_url).client(5) as client:
+        worker = MetricsBoard(client, "worker")
+        with structlog.testing.capture_logs() as logs:
+            async with asyncio.timeout(20), worker.showing():
+                while await worker.snapshots() != {worker.process: "metrics"}:  # noqa: ASYNC110 - what is waited for is in Redis
+                    await asyncio.sleep(0.01)
+    assert [entry["event"] for entry in logs] == ["metrics not shown; trying again"]
