@@ -118,7 +118,8 @@ async def _sweep_until(
             else:
                 log.warning("sweep failed; trying again", reason=reason(error))
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(stopped.wait(), settings.sweep_seconds)
+            async with asyncio.timeout(settings.sweep_seconds):
+                await stopped.wait()
 
 
 if __name__ == "__main__":

@@ -97,7 +97,8 @@ class ReplyDesk:
                 self._waiting = [visitor for visitor in self._waiting if not visitor.answer.done()]
                 if self._waiting and not self._came.is_set():
                     with contextlib.suppress(TimeoutError):
-                        await asyncio.wait_for(self._came.wait(), WAITING_SECONDS)
+                        async with asyncio.timeout(WAITING_SECONDS):
+                            await self._came.wait()
         finally:
             self._task = None
             for visitor in self._waiting:
