@@ -207,6 +207,11 @@ class TestRun:
         body = BODY | {"cron": "0 0 1 1 *", "anchors": anchors}
         schedule = stack.post("/v1/schedules", body).json()
         path = f"/v1/schedules/{schedule['id']}"
+        kept = stack.http.delete(f"/v1/jobs/{finished['id']}")
+        assert (kept.status_code, kept.json()["detail"]) == (
+            409,
+            f"the schedule nightly ({schedule['id']}) judges the job's texts; delete that schedule first",
+        )
         stack.execute(
             "UPDATE schedules SET next_due = clock_timestamp() - interval '1 second' WHERE id = %s",
             schedule["id"],

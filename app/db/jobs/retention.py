@@ -8,13 +8,16 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.tables import status_list
 from app.domain.jobs.status import TERMINAL
 
+_JUDGES_TEXTS = "s.anchors->>'job' = {job} OR s.job#>>'{{responses,job}}' = {job}"
+"""Whether a schedule's runs judge a job's texts, as anchors or as what is watched."""
+
 
 async def lock_expired(
     connection: AsyncConnection, keep_days: int, passed_over: Collection[str]
 ) -> tuple[str, str] | None:
     """Locks the job that ended first, if that is more than so many days ago.
 
-    Passed over are those that somebody holds, that are baselines, or whose responses are a schedule's anchors.
+    Passed over are those that somebody holds, that are baselines, or whose texts a schedule's runs judge.
 
     Returns:
         Its tenant and id.
@@ -26,10 +29,23 @@ async def lock_expired(
             "  < clock_timestamp() - make_interval(days => :days)"
             " AND finished_at < clock_timestamp() - make_interval(days => :days)"
             " AND NOT EXISTS (SELECT FROM named_baselines b WHERE b.job_id = jobs.id)"
-            " AND NOT EXISTS (SELECT FROM schedules s WHERE s.tenant = jobs.tenant AND s.anchors->>'job' = jobs.id)"
+            " AND NOT EXISTS (SELECT FROM schedules s WHERE s.tenant = jobs.tenant"
+            f" AND ({_JUDGES_TEXTS.format(job='jobs.id')}))"
             " AND id <> ALL(:passed_over) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         ),
         {"days": keep_days, "passed_over": list(passed_over)},
     )
     row = rows.first()
     return None if row is None else (row.tenant, row.id)
+
+
+async def schedules_judging(connection: AsyncConnection, tenant: str, job_id: str) -> list[str]:
+    """The schedules whose runs judge a job's texts: name, if any, and id."""
+    rows = await connection.execute(
+        text(
+            "SELECT coalesce(s.name || ' (' || s.id || ')', s.id) FROM schedules s WHERE s.tenant = :tenant"
+            f" AND ({_JUDGES_TEXTS.format(job=':job')}) ORDER BY s.id"
+        ),
+        {"tenant": tenant, "job": job_id},
+    )
+    return list(rows.scalars())

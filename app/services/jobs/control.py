@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.batches import batches
 from app.db.execution import shards
-from app.db.jobs import budgets, jobs, named_baselines
+from app.db.jobs import budgets, jobs, named_baselines, retention
 from app.db.jobs.budgets import Payers
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import reopen_failed
@@ -248,7 +248,7 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
 
     Raises:
         NotFoundError: If the tenant has no such job.
-        WrongStateError: If the job has not ended, or is a baseline.
+        WrongStateError: If the job has not ended, is a baseline, or a schedule's runs judge its texts.
     """
     async with deps.engine.begin() as connection:
         await jobs.lock_job(connection, job_id, tenant=tenant)
@@ -260,6 +260,10 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
         named = await named_baselines.names_of_job(connection, tenant, job_id)
         if named:
             message = f"the job is the baseline {', '.join(named)}; delete that baseline first"
+            raise WrongStateError(message, job.status)
+        judging = await retention.schedules_judging(connection, tenant, job_id)
+        if judging:
+            message = f"the schedule {', '.join(judging)} judges the job's texts; delete that schedule first"
             raise WrongStateError(message, job.status)
         await remove_job(connection, tenant, job_id)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db.jobs import idempotency
+from app.db.jobs import idempotency, jobs
 from app.db.locks import lock
 from app.db.watching import schedule_runs, schedules
 from app.db.watching.schedule_runs import RunRow
@@ -69,6 +69,7 @@ async def create_schedule(
             return await _made(connection, tenant, made)
         if await schedules.count_schedules(connection, tenant) >= MOST_SCHEDULES:
             raise InvalidJobError([FieldError("", f"limit of {MOST_SCHEDULES} schedules reached")])
+        await _keep_sources(connection, tenant, wanted, body)
         await schedules.insert_schedule(
             connection,
             {
@@ -92,6 +93,18 @@ async def create_schedule(
             if held is not None:
                 raise IdempotencyConflictError  # something else took it meanwhile
     return await find_schedule(deps.engine, tenant, schedule_id)
+
+
+async def _keep_sources(
+    connection: AsyncConnection, tenant: str, wanted: ScheduleIn, job: Mapping[str, Any]
+) -> None:
+    """Locks the jobs whose texts the runs judge, so that whoever deletes one at this moment sees the schedule."""
+    sources = {} if wanted.anchors is None else {wanted.anchors.job: "/anchors/job"}
+    if "job" in (job.get("responses") or {}):
+        sources[job["responses"]["job"]] = "/job/responses/job" if wanted.clone is None else "/clone"
+    for source, pointer in sorted(sources.items()):
+        if await jobs.lock_job(connection, source, tenant=tenant) is None:
+            raise InvalidJobError([FieldError(pointer, f"job {source} not found")])
 
 
 async def made_schedule(engine: AsyncEngine, tenant: str, client_key: ClientKey) -> contract.Schedule | None:

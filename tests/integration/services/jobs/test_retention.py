@@ -1,6 +1,8 @@
 """Removing jobs that ended long ago."""
 
 import asyncio
+import json
+from typing import Any
 
 import pytest
 from sqlalchemy import text
@@ -69,16 +71,20 @@ class TestRemoveExpired:
         await execute(worker.engine, "DELETE FROM named_baselines")
         assert await remove_expired(worker.engine, 2) == kept.id
 
-    async def test_leaves_a_job_as_long_as_its_responses_are_a_schedules_anchors(
-        self, worker: Worker
+    @pytest.mark.parametrize(
+        ("job", "anchors"), [({}, {"job": "KEPT"}), ({"responses": {"job": "KEPT"}}, {"job": "another"})]
+    )
+    async def test_leaves_a_job_as_long_as_a_schedule_judges_its_texts(
+        self, worker: Worker, job: dict[str, Any], anchors: dict[str, Any]
     ) -> None:
         kept, other = await ended(worker, 5), await ended(worker, 4)
         await execute(
             worker.engine,
             "INSERT INTO schedules (id, tenant, cron, time_zone, job, figure, anchors) VALUES"
-            " ('sched_1', :tenant, '0 3 * * *', 'UTC', '{}', 'acc_atom', jsonb_build_object('job', CAST(:job AS text)))",
+            " ('sched_1', :tenant, '0 3 * * *', 'UTC', CAST(:job AS jsonb), 'acc_atom', CAST(:anchors AS jsonb))",
             tenant=kept.tenant,
-            job=kept.id,
+            job=json.dumps(job).replace("KEPT", kept.id),
+            anchors=json.dumps(anchors).replace("KEPT", kept.id),
         )
         assert await remove_expired(worker.engine, 2) == other.id
         assert await remove_expired(worker.engine, 2) is None
