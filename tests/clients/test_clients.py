@@ -20,8 +20,12 @@ SOURCES = Path(__file__).parent
 TOOLS = SOURCES.parents[1] / "build" / "clients"
 GENERATOR = TOOLS / "openapi-python-client" / "bin"
 UNREAD_BY_GENERATOR = {
+    "GET /v1/jobs/{job_id}/exports/{format}",  # zip and JSON Lines
     "GET /v1/jobs/{job_id}/figures/{name}.{file_format}",  # pictures
+    "GET /v1/schedules/{schedule_id}/figures/timeline.{file_format}",  # pictures
+    "PATCH /v1/uploads/{upload_id}",  # tus's own type
     "POST /v1/annotations",  # CSV; JSON is read
+    "POST /v1/bundles",  # zip
     "POST /v1/persona-sets",  # CSV and JSON Lines; JSON is read
 }
 
