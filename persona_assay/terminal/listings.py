@@ -19,6 +19,9 @@ from persona_assay.terminal.quantities import counted, dollars, duration
 
 Json = Mapping[str, Any]
 
+# Which command lists what a refusal may name as not found.
+_LISTS = {"baseline": "assay baseline", "job": "assay jobs", "schedule": "assay schedule list"}
+
 
 def plan_view(plan: Json) -> RenderableType:
     """A job's estimated calls, tokens and cost."""
@@ -159,8 +162,9 @@ def _hint(problem: ProblemError) -> str:
     if problem.status == HTTPStatus.NOT_FOUND:
         if not problem.code:
             return "Is this a Persona Assay service? Check ASSAY_URL."
-        of_baseline = problem.detail.startswith("baseline ")
-        return f"List {'baselines with: assay baseline' if of_baseline else 'jobs with: assay jobs'}"
+        noun = problem.detail.partition(" ")[0]
+        missing = problem.detail.endswith(" not found") and noun in _LISTS
+        return f"List {noun}s with: {_LISTS[noun]}" if missing else ""
     if problem.status >= HTTPStatus.INTERNAL_SERVER_ERROR and problem.request_id:
         return f"Search the service's logs for request ID {printable(problem.request_id)}."
     return ""

@@ -218,6 +218,20 @@ class TestWatch:
         assert result.stderr == "Error: baseline r2 not found\nList baselines with: assay baseline\n"
 
     @pytest.mark.parametrize(
+        ("detail", "hint"),
+        [
+            ("schedule not found", "List schedules with: assay schedule list\n"),
+            ("schedule s1 has no values yet", ""),
+        ],
+    )
+    def test_nor_is_a_schedule_or_what_it_does_not_have(
+        self, service: StubService, detail: str, hint: str
+    ) -> None:
+        service.on("GET /v1/schedules/s1/runs?limit=30", Answer(problem(404, detail), 404))
+        result = assay(service, "schedule", "runs", "s1")
+        assert (result.exit_code, result.stderr) == (3, f"Error: {detail}\n{hint}")
+
+    @pytest.mark.parametrize(
         ("status", "body", "advice"),
         [
             (401, problem(401, "an API key is needed"), "Set ASSAY_API_KEY"),
