@@ -118,6 +118,20 @@ class TestRoundTrip:
         assert results_of(stack, other["id"]).replace(own, old) == before == results_of(stack, finished["id"])
         assert stack.http.delete(f"/v1/jobs/{other['id']}").status_code == 204
 
+    def test_a_job_that_was_renamed_keeps_both_names(
+        self, stack: Service, finished: Json, bundle: bytes, elsewhere: Service
+    ) -> None:
+        job = imported(stack, bundle).json()["job"]  # a copy, as others use the finished job
+        path = f"/v1/jobs/{job['id']}"
+        assert stack.http.patch(path, json={"name": "Table 2"}).status_code == 200
+        renamed = exported(stack, job["id"])
+        answer = imported(elsewhere, renamed)
+        assert answer.status_code == 201, answer.text
+        assert answer.json()["job"]["name"] == "Table 2"
+        assert json.loads(results_of(elsewhere, job["id"]))["name"] == finished["name"]
+        assert exported(elsewhere, job["id"]) == renamed
+        assert stack.http.delete(path).status_code == 204
+
     def test_without_raw_replies_the_results_are_the_same(
         self, stack: Service, finished: Json, elsewhere: Service
     ) -> None:

@@ -230,7 +230,8 @@ class _Bundle:
         except _OF_THE_ROWS as error:
             raise _not_computed(error) from error
         rows = replace(rows, batches=told_results.manifest.get("batches", []))
-        computed = await asyncio.to_thread(_render, job, self._context, rows)
+        named = replace(job, name=told_results.name)  # as it was when it ended
+        computed = await asyncio.to_thread(_render, named, self._context, rows)
         own = computed.document.replace(_own(job.id), _own(self._source.job))
         difference = await asyncio.to_thread(first_difference, document, own)
         if difference is not None:
