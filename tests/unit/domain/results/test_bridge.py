@@ -313,6 +313,7 @@ def test_intervals_hold_the_truth_in_about_95_of_100(design: str) -> None:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)  # for a busy machine
 @pytest.mark.parametrize("design", list(DESIGNS))
 def test_intervals_hold_the_truth_in_93_to_99_of_100(design: str) -> None:
     rare = "1 %" in design  # of which the page on inference says that they hold it less, or more, often
