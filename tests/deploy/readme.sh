@@ -84,7 +84,7 @@ changed=$(comm -13 <(echo "$before") <(layers) | grep .)
 docker save persona-assay:test --output image.tar
 # What a push sends of a layer: the file that is named by its checksum, compressed.
 pushed=$(for layer in $changed; do tar --extract --to-stdout --file image.tar "blobs/${layer/://}" | gzip; done | wc -c)
-[ "$pushed" -lt 5000000 ] || fail "a line of our code pushes $pushed bytes"
+[ "$pushed" -lt 10000000 ] || fail "a line of our code pushes $pushed bytes"
 docker compose up --wait --scale worker=3 >&2
 [ "$(api "/v1/jobs/$job/results" | sha256sum)" = "$results" ] || fail "the results are others after the upgrade"
 
