@@ -318,7 +318,7 @@ class TestRefusals:
         "a: &a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nprompts: *c\ntests: *c",
         "a: !!python/object:os.system x",
         "- " * 5_000,
-        "{" * 5_000,
+        "{" * 600,
         "{name: A, description: x, personality: y, first_mes: z, 5: 6}",
         "- {persona: x, 1: abc, ~: d, [a]: e}",
         "{persona: x, response: y, 1: [{2: 3}]}",
