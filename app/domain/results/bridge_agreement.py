@@ -12,6 +12,7 @@ from app.domain.metrics.metric import FloatArray, IntArray
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.results.bridge import BridgeAgreement, BridgeGradeAgreement
 from app.domain.results.paired_verdicts import MOST_CLUSTERS, Pair, PairedVerdicts
+from app.domain.results.twice_judged import distinct
 from app.domain.statistics.resampling import cluster_weights
 
 NOTHING_TO_SCORE, UNREADABLE = 100_000, 100_001
@@ -92,7 +93,8 @@ def _paired(kinds: Sequence[Judged], said: IntArray) -> PairedVerdicts:
     """The sentences that are alike together; those of some thousand responses are resampled as if one."""
     alike = said[:, :4].copy()
     alike[:, 1] %= MOST_CLUSTERS
-    rows, place = np.unique(alike, axis=0, return_inverse=True)
+    first, place = distinct(alike)
+    rows = alike[first]
     sentences = np.bincount(place, weights=said[:, 4], minlength=len(rows)).astype(np.int64)
     group = PairedVerdicts(Counter(), int(sentences.sum()), len(np.unique(said[:, 1])))
     for (kind, cluster, new, old), n in zip(rows.tolist(), sentences.tolist(), strict=True):

@@ -18,7 +18,7 @@ from app.domain.metrics.interval import Interval
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.personagym.scores import SCORES
 from app.domain.results.bridge import BridgedFigure, Finding, MetricName
-from app.domain.results.twice_judged import BoolArray, JudgedCell, TwiceJudged, consistency
+from app.domain.results.twice_judged import BoolArray, JudgedCell, TwiceJudged, consistency, distinct
 from app.domain.statistics.prediction_powered import (
     FEWEST_LABELS,
     Calibrated,
@@ -149,7 +149,8 @@ class _Metric:
         self._texts = texts
         self._drawn = drawn
         if name == "rc_atom":
-            self._pairs = _pairs(texts)
+            self._texts = _whole_cells(texts) if texts.anchor.all() else texts
+            self._pairs = _pairs(self._texts)
         else:
             of_text = "mean" if name == "persona_score" else name
             self._old, self._new = (texts.figures(of_text, each) for each in (texts.old, texts.new))
@@ -241,7 +242,7 @@ class _Metric:
 
     def _weights(self, own: TwiceJudged) -> FloatArray:
         group = own.item if self.name == "persona_score" else own.run
-        _, first, place = np.unique((own.cell, group), axis=1, return_index=True, return_inverse=True)
+        first, place = distinct(np.column_stack([own.cell, group]))
         of_cell, of_group = np.bincount(own.cell[first]), np.bincount(place)
         cells = max(1, int(np.count_nonzero(of_cell)))
         return np.asarray(1.0 / cells / of_cell[own.cell] / of_group[place])
@@ -250,11 +251,16 @@ class _Metric:
         """What was drawn of each cell; where all texts are anchors, its runs together."""
         own = self._texts.where(kept)
         parts = self._pairs.where(np.isin(self._pairs.cell, own.cell))
-        if own.anchor.all():
-            own = replace(own, draw=_numbers([cell[:3] for cell in own.cells])[own.cell])
+        if own.anchor.all() and not self._texts.anchor.all():
+            own = _whole_cells(own)
             parts = _pairs(own)
         cells = max(1, len(np.unique(parts.cell)))
         return _rows(own, parts._replace(weight=parts.weight / cells))
+
+
+def _whole_cells(texts: TwiceJudged) -> TwiceJudged:
+    """As if all runs of a cell had been drawn at once."""
+    return replace(texts, draw=_numbers([cell[:3] for cell in texts.cells])[texts.cell])
 
 
 def _pairs(texts: TwiceJudged) -> _Parts:

@@ -25,7 +25,7 @@ from app.domain.results.bridged_totals import (
     bridged_sentences,
     several_runs,
 )
-from app.domain.results.twice_judged import BoolArray, JudgedCell, TwiceJudged
+from app.domain.results.twice_judged import BoolArray, JudgedCell, TwiceJudged, distinct
 from app.services.job_context import JobContext
 
 _PLACE, _TRAITS = 2**16, 2**10
@@ -239,8 +239,10 @@ def _twice_judged(old: BridgedSide, by_old: IntArray, by_new: IntArray, places: 
         by_new: The new judge's, at the same places.
         places: Where the anchors are.
     """
-    rows, of_row = np.unique(by_old[:, :4], axis=0, return_inverse=True)
-    traits, cell = np.unique(rows[:, :2], axis=0, return_inverse=True)
+    first, of_row = distinct(by_old[:, :4])
+    rows = by_old[first, :4]
+    first, cell = distinct(rows[:, :2])
+    traits = rows[first, :2]
     cells = [_judged_cell(old, ordinal, trait) for ordinal, trait in traits.tolist()]
     key, text = _key(*rows.T), _key(rows[:, 0], 0, *rows[:, 2:].T)
     at = np.searchsorted(key, _key(*by_new[:, :4].T))

@@ -13,7 +13,7 @@ from app.domain.results.bridge import BridgedFigure
 from app.domain.results.bridge_agreement import UNREADABLE, Judged, agreements, graded_agreement
 from app.domain.results.bridge_words import decided, recommendation
 from app.domain.results.bridged_totals import PAIRS, TEXTS, Drawn, bridged_grades, bridged_sentences
-from app.domain.results.twice_judged import JudgedCell, TwiceJudged
+from app.domain.results.twice_judged import JudgedCell, TwiceJudged, distinct
 from benchmarks.inference.bridge import DESIGNS, Texts, coverage
 
 Place = tuple[int, int, int]
@@ -328,3 +328,11 @@ def test_pairs_that_were_drawn_are_found_again() -> None:
     drawn = {draw: one.where(one.draw == draw) for draw in np.unique(one.draw[one.anchor]).tolist()}
     assert len(drawn) == 50
     assert all(len(pair.text) == 2 and pair.anchor.all() for pair in drawn.values())
+
+
+def test_different_rows_are_found_as_numpy_finds_them() -> None:
+    rows = np.random.default_rng(1).integers(-1, 3, (200, 3))
+    _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    for found, expected in zip(distinct(rows), (first, place), strict=True):
+        assert np.array_equal(found, expected)
+    assert [each.size for each in distinct(rows[:0])] == [0, 0]
