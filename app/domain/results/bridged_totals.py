@@ -26,7 +26,6 @@ from app.domain.statistics.prediction_powered import (
     Sample,
     calibrated,
 )
-from app.domain.statistics.resampling import unanimous
 
 Drawn = Literal["texts", "pairs of runs"]
 TEXTS: Drawn = "texts"
@@ -175,14 +174,11 @@ class _Metric:
     def _interval(self, found: Calibrated, *, whole: bool) -> Interval:
         if whole:  # however few: all of them are known
             return Interval.around(found.value, found.value, found.value, self.bounds)
-        interval = found.interval(self.bounds)
+        interval = found.interval_of_few(self.bounds)
         if interval.ends is None:
             many = f"{found.labels} {self._drawn}"
             return Interval.missing(f"too_few_anchors: {many}; an interval needs {FEWEST_LABELS}")
-        if found.unanimous:
-            return interval
-        middle, half = found.value + found.lean, found.half_width_of_few
-        return Interval.around(found.value, middle - half, middle + half, self.bounds)
+        return interval
 
     def _judged(
         self,
@@ -201,11 +197,20 @@ class _Metric:
             margin = within * (high - low)
             finding = _finding((least, most), margin)
             if finding == "undecided":
-                draws = _draws_needed(found, len(rows.weight), margin, self.bounds)
+                draws = self._draws_needed(found, len(rows.weight), margin)
                 needed = min(round(draws * anchors / found.labels), int(rows.texts.sum()))
         bridged = Metric.of(found.value, anchors).within(interval)
         effect = Metric.of(change, anchors).within(moved)
         return self._told(group, old, bridged, effect, anchors, finding, needed)
+
+    def _draws_needed(self, found: Calibrated, most: int, margin: float) -> int:
+        """About how many draws would decide what these leave open, were the others like them: more than there are, at most all."""
+
+        def decides(draws: int) -> bool:
+            low, high = self._interval(found.with_labels(draws), whole=False).ends or self.bounds
+            return _finding((low - found.judged, high - found.judged), margin) != "undecided"
+
+        return found.labels + 1 + bisect_left(range(found.labels + 1, most), True, key=decides)
 
     def _told(
         self,
@@ -368,16 +373,3 @@ def _finding(effect: tuple[float, float], margin: float) -> Finding:
     if -margin <= low and high <= margin:
         return "interchangeable"
     return "different" if low > margin or high < -margin else "undecided"
-
-
-def _draws_needed(found: Calibrated, most: int, margin: float, bounds: tuple[float, float]) -> int:
-    """About how many draws would decide what these leave open: more than there are, at most all."""
-
-    def decides(draws: int) -> bool:
-        low, high = unanimous(found.value, draws, bounds).ends or bounds
-        return _finding((low - found.judged, high - found.judged), margin) != "undecided"
-
-    if found.unanimous:
-        return found.labels + 1 + bisect_left(range(found.labels + 1, most), True, key=decides)
-    distance = abs(margin - abs(found.value - found.judged))
-    return min(max(found.labels_for(distance, bounds)[0], found.labels + 1), most) if distance else most

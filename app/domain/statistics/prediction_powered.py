@@ -8,7 +8,7 @@ takes nothing for granted of the judge, of sentences of one response, or of stra
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -73,7 +73,7 @@ class Stratum(NamedTuple):
         size: Its sentences.
         labels: How many of them are labelled.
         spread: The standard deviation of what a label contributes, were it the stratum's only one.
-        third: The third cumulant of its part of the estimate.
+        third: The third cumulant of its part of the estimate, were its sentences endless.
         fourth: How much more its part's variance varies from sample to sample than if labels were normally distributed.
     """
 
@@ -87,6 +87,16 @@ class Stratum(NamedTuple):
     def variance(self) -> float:
         """Of its part of the estimate."""
         return self.spread**2 * max(0.0, 1 / self.labels - 1 / self.size)
+
+    @property
+    def left(self) -> float:
+        """The share of its sentences without a label."""
+        return 1 - self.labels / self.size
+
+    def with_labels(self, times: float) -> "Stratum":
+        """About as it would be with so many times the labels, were the others like these."""
+        labels = round(min(self.size, self.labels * times))
+        return self._replace(labels=labels, third=self.third / times**2, fourth=self.fourth / times**3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,21 +152,31 @@ class Calibrated:
         """By Student's t with Welch and Satterthwaite's degrees of freedom."""
         return student(_freedom(self.strata)) * math.sqrt(self.variance)
 
-    @property
-    def half_width_of_few(self) -> float:
-        """As :attr:`half_width` where few labels differ from the others, so that their spread is known less well.
+    def interval_of_few(self, bounds: tuple[float, float]) -> Interval:
+        """As :meth:`interval` where few labels differ from the others, so that their spread is known less well.
 
         Satterthwaite's (1946) degrees of freedom are twice the variance's square by its own variance. That is larger than with
-        normally distributed labels by the fourth cumulant.
+        normally distributed labels by the fourth cumulant. The middle lies beside the estimate by Johnson's (1978) term. On the side
+        to which the labels that differ lean there is the variance of one more of them, as in the score interval of a count k, which
+        has k + 1.96²/4 there: where few are found, there are often more, and seldom fewer.
         """
-        excess = max(0.0, sum(each.fourth for each in self.strata))
-        freedom = max(1.0, self.variance**2 / (_varying(self.strata) + excess / 2))
-        return student(freedom) * math.sqrt(self.variance)
+        interval = self.interval(bounds)
+        if interval.ends is None or self.unanimous:
+            return interval
+        variance, fourth = self.variance, max(0.0, sum(each.fourth for each in self.strata))
+        t = student(max(1.0, variance**2 / (_varying(self.strata) + fourth / 2)))
+        leaning = [each.third * each.left for each in self.strata]
+        middle = self.value + math.fsum(
+            third * (2 * each.left - 1) for third, each in zip(leaning, self.strata, strict=True)
+        ) / (6 * variance)
+        near, far = t * math.sqrt(variance), t * math.sqrt(variance + fourth / variance)
+        low, high = (near, far) if math.fsum(leaning) > 0 else (far, near)
+        return Interval.around(self.value, middle - low, middle + high, bounds)
 
-    @property
-    def lean(self) -> float:
-        """By how much an interval's middle lies beside the estimate where few labels differ much (Johnson, 1978)."""
-        return 0.0 if self.unanimous else sum(each.third for each in self.strata) / 6 / self.variance
+    def with_labels(self, labels: int) -> "Calibrated":
+        """About as it would be with so many labels, divided over the strata as now, were the others like these."""
+        strata = tuple(each.with_labels(labels / self.labels) for each in self.strata)
+        return replace(self, labels=labels, strata=strata)
 
     def labels_for(self, half_width: float, bounds: tuple[float, float]) -> tuple[int, int]:
         """How many labels an interval of ± ``half_width`` needs: divided over the strata as now, and as well as can be.
@@ -326,19 +346,17 @@ def _stratum(group: _Group, value: float, power: float, applicable: float) -> St
         size=group.size,
         labels=labels,
         spread=math.sqrt(squares * labels),
-        third=_third(rest, group.size),
+        third=_third(rest),
         fourth=_fourth(left, group.size),
     )
 
 
-def _third(rest: FloatArray, size: float) -> float:
-    """The third cumulant of the sum of what labels add, as the jackknife tells it, of a sample without replacement."""
+def _third(rest: FloatArray) -> float:
+    """The third cumulant of the sum of what labels add, as the jackknife tells it."""
     labels = len(rest)
     if labels <= 2:  # noqa: PLR2004 - two tell no asymmetry
         return 0.0
-    drawn = labels / size
-    unbiased = (labels - 1) ** 2 / labels / (labels - 2)
-    return float((rest**3).sum()) * unbiased * (1 - drawn) * (1 - 2 * drawn)
+    return float((rest**3).sum()) * (labels - 1) ** 2 / labels / (labels - 2)
 
 
 def _fourth(left: FloatArray, size: float) -> float:

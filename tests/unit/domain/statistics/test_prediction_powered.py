@@ -167,41 +167,72 @@ class TestInterval:
         assert beyond_texts(made, reason, (0.0, 1.0)) == reason
 
 
+BEYOND = (-10.0, 10.0)
+"""Ends that no interval reaches."""
+
+
 class TestFewThatDiffer:
     """Of 40 texts of very many, judged alike but for some."""
 
     @staticmethod
-    def differing(*differences: float) -> tuple[Calibrated, list[float]]:
-        said = [*differences, *[0.0] * (40 - len(differences))]
-        strata = np.zeros(40, dtype=np.int64)
+    def differing(*differences: float, of: int = 40) -> tuple[Calibrated, list[float]]:
+        said = [*differences, *[0.0] * (of - len(differences))]
+        strata = np.zeros(of, dtype=np.int64)
         population = Population(strata[:1], np.array([1e9]), np.array([1e-9]), np.zeros(1))
-        sample = Sample(strata, np.full(40, 1e9 / 40), np.full(40, 1e-9), np.zeros(40), np.array(said))
+        sample = Sample(strata, np.full(of, 1e9 / of), np.full(of, 1e-9), np.zeros(of), np.array(said))
         return found(population, sample), said
 
-    def test_degrees_of_freedom_count_by_how_much_their_variance_may_be_wrong(self) -> None:
+    def test_ends_count_by_how_much_the_variance_may_be_wrong_and_one_more_where_they_lean(self) -> None:
         from scipy import stats
 
         made, said = self.differing(1, 0.5)
-        variance = np.var(said, ddof=1) / 40
-        its_own = (stats.kstat(said, 4) / 40 + 2 * np.var(said, ddof=1) ** 2 / 39) / 40**2
-        freedom = 2 * variance**2 / its_own
+        second, third, fourth = (
+            stats.kstat(said, order) / 40 ** (order - 1) for order in (2, 3, 4)
+        )  # of the mean
+        freedom = 2 * second**2 / (fourth + 2 * second**2 / 39)
         assert 1 < freedom < 4  # of 39, were they normally distributed
-        assert made.half_width_of_few == pytest.approx(stats.t.ppf(0.975, freedom) * variance**0.5, rel=1e-6)
+        middle, t = np.mean(said) + third / 6 / second, stats.t.ppf(0.975, freedom)
+        more = second + fourth / second
+        assert self.ends(made) == pytest.approx((middle - t * second**0.5, middle + t * more**0.5), abs=2e-6)
+        low, high = self.ends(self.differing(-1, -0.5)[0])
+        assert (-high, -low) == pytest.approx(self.ends(made), abs=2e-6)
+
+    def test_the_side_to_which_they_lean_is_that_of_the_others_where_most_are_drawn(self) -> None:
+        """Of 40 of 50 texts one differs: the sum of what was not drawn leans to the same side still."""
+        (stratum,) = self.differing(1)[0].strata
+        made = Calibrated(0.025, 0.0, 40, 1.0, (stratum._replace(size=50.0),))
+        low, high = self.ends(made)
+        assert high - made.value > made.value - low
 
     def test_many_that_differ_leave_them_as_they_are(self) -> None:
         made, _ = self.differing(*[1, -1] * 20)
-        assert made.half_width_of_few == pytest.approx(made.half_width)
+        assert self.ends(made) == pytest.approx(made.interval(BEYOND).ends, abs=2e-6)
 
     def test_more_that_differ_are_less_uncertain_for_their_spread(self) -> None:
         few, several = (
-            made.half_width_of_few / made.half_width
+            self.width(made) / 2 / made.half_width
             for made, _ in (self.differing(1), self.differing(*[1] * 8))
         )
         assert few > 1.5 > several > 1
 
     def test_a_sum_of_groups_scales_it(self) -> None:
         made, _ = self.differing(1, 0.5)
-        assert combined([(3.0, made)]).half_width_of_few == pytest.approx(3 * made.half_width_of_few)
+        assert self.width(combined([(3.0, made)])) == pytest.approx(3 * self.width(made), rel=1e-4)
+
+    def test_with_more_labels_it_is_about_that_of_a_sample_with_each_of_them_again(self) -> None:
+        once, thrice = self.differing(1, 0.5)[0], self.differing(*[1, 0.5] * 3, of=120)[0]
+        assert self.width(once) > 2.5 * self.width(thrice)
+        assert self.ends(once.with_labels(120)) == pytest.approx(self.ends(thrice), abs=0.002)
+
+    @staticmethod
+    def ends(made: Calibrated) -> tuple[float, float]:
+        ends = made.interval_of_few(BEYOND).ends
+        assert ends is not None
+        return ends
+
+    def width(self, made: Calibrated) -> float:
+        low, high = self.ends(made)
+        return high - low
 
 
 class TestPlanning:
