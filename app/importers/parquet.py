@@ -54,7 +54,7 @@ def read_parquet(file: File, *, skip: int) -> Iterator[Rows]:
         skip -= len(batch) - len(kept)
         for row in _rows_one_by_one(kept):
             some.append(row)
-            size += _size(row) if isinstance(row, dict) else 0
+            size += size_of(row) if isinstance(row, dict) else 0
         if size >= SOME_BYTES or len(some) >= SOME_ROWS:
             yield Rows(some, size)
             some, size = [], 0
@@ -107,12 +107,12 @@ def _footer(file: File) -> bytes:
     return footer if magic == b"PAR1" else b""
 
 
-def _size(value: Any) -> int:
+def size_of(value: Any) -> int:
     """About how many bytes a value takes."""
     if isinstance(value, dict):
-        return sum(map(_size, value.values()), len(value))
+        return sum(map(size_of, value.values()), len(value))
     if isinstance(value, list | tuple):
-        return sum(map(_size, value), len(value))
+        return sum(map(size_of, value), len(value))
     return len(value) if isinstance(value, str | bytes) else 8
 
 

@@ -118,6 +118,16 @@ def _read_samples(document: Document, _: Options) -> Iterator[Record]:
     return lm_eval.read_samples(document.records())
 
 
+def _is_otlp(document: Document, _: Options) -> bool:
+    return document.form in RECORDS and traces.is_otlp(document.first())
+
+
+def _read_otlp(document: Document, _: Options) -> Iterator[Record]:
+    calls = traces.Calls()
+    yield from each_record(document.records(), calls.read_request)
+    yield from calls.rest()
+
+
 def _read_promptfoo(read: ReadRecord) -> Read:
     return lambda document, _: each_record(document.records(), read)
 
@@ -159,7 +169,7 @@ KINDS = (
         _VARIABLES | {"model": "providers"},
     ),
     Kind("lm_eval", _is_samples, _read_samples, {"prompt": "arguments", "text": "resps"}),
-    Kind("otlp", *_of_json(traces.is_otlp, traces.read_otlp), mapping=_CALL),
+    Kind("otlp", _is_otlp, _read_otlp, _CALL),
     Kind("langfuse", *_of_json(traces.is_langfuse, traces.read_langfuse), mapping=_CALL),
     Kind("character_card", _is_card, _read_cards, {"persona": "description and personality"}),
     Kind("openai_messages", *_of_json(chats.is_openai_chat, chats.read_openai_chat), mapping=_CHAT),

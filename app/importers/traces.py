@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from app.importers.content import parse_json
+from app.importers.content import UNPACKED_BYTES, parse_json
 from app.importers.messages import SPEAKERS, Message, last_question, persona_of, read_messages, text_of
+from app.importers.parquet import size_of
 from app.importers.records import (
     Record,
     Refused,
@@ -26,6 +27,10 @@ MOST_NESTED = 100
 _CAPITAL = re.compile("[A-Z]")
 MOST_INDEXED = 1_000
 """Messages of one span, where each has attributes of its own."""
+RECORD_BYTES = 1_000
+"""What a log record takes beside its texts, about."""
+PROMPTS = "text_completion"
+"""The operation that takes several prompts at once, none of which has seen the others."""
 CALLS = ("generation", "embedding")
 LANGFUSE_MODELS = ("model", "providedModelName", "provided_model_name", "modelName")
 NO_CALL = "is no call of a model"
@@ -37,26 +42,43 @@ def is_otlp(first: dict[str, Any]) -> bool:
     return any(isinstance(_named(first, names[0]), list) for names in SIGNALS)
 
 
-def read_otlp(place: str, request: dict[str, Any]) -> Iterator[Record]:
-    """The text of each span, and of the log records of each; of one that is no call of a model, that it is none."""
-    calls: dict[Any, _Call] = {}
-    for signal in SIGNALS:
-        for path, record in _recorded(place, request, *signal):
-            if isinstance(record, Refused):
-                yield record
-                continue
-            of_span = record.get("traceId"), record.get("spanId")
-            known = signal is LOGS and all(isinstance(each, str) and each for each in of_span)
-            call = calls.setdefault((signal, of_span) if known else path, _Call(path))
-            try:
-                call.take(record)
-            except WrongRecordError as error:
-                call.wrong = error
-    for call in calls.values():
-        try:
-            yield call.read()
-        except WrongRecordError as error:
-            yield Refused(f"{call.place}{error.field}", error.reason)
+class Calls:
+    """The calls in requests of OTLP. Log records of one call may be in several requests, so in several lines."""
+
+    def __init__(self) -> None:
+        self._open: dict[Any, _Call] = {}
+        self._size = 0
+
+    def read_request(self, place: str, request: dict[str, Any]) -> Iterator[Record]:
+        """The texts of each span, and of log records whose calls can't be kept open any longer."""
+        for signal in SIGNALS:
+            for path, record in _recorded(place, request, *signal):
+                if isinstance(record, Refused):
+                    yield record
+                    continue
+                of_span = record.get("traceId"), record.get("spanId")
+                if signal is LOGS and all(isinstance(each, str) and each for each in of_span):
+                    yield from self._add(of_span, path, record)
+                else:
+                    yield from _Call(path).take(record).read()
+
+    def rest(self) -> Iterator[Record]:
+        """The texts of the calls that are still open, once there are no more requests."""
+        while self._open:
+            yield from self._oldest()
+
+    def _add(self, of_span: Any, path: str, record: dict[str, Any]) -> Iterator[Record]:
+        call = self._open.setdefault(of_span, _Call(path)).take(record)
+        size = size_of(record) + RECORD_BYTES
+        call.size += size
+        self._size += size
+        while self._size > UNPACKED_BYTES:
+            yield from self._oldest()
+
+    def _oldest(self) -> Iterator[Record]:
+        call = self._open.pop(next(iter(self._open)))
+        self._size -= call.size
+        return call.read()
 
 
 def _recorded(
@@ -91,6 +113,9 @@ class _Call:
 
     Args:
         place: Where it stands, or the first of them.
+
+    Attributes:
+        size: About how many bytes its log records take.
     """
 
     def __init__(self, place: str) -> None:
@@ -98,14 +123,18 @@ class _Call:
         self.attributes: dict[str, Any] = {}
         self.events: list[tuple[str, dict[str, Any]]] = []
         self.wrong: WrongRecordError | None = None
+        self.size = 0
 
-    def take(self, record: dict[str, Any]) -> None:
+    def take(self, record: dict[str, Any]) -> "_Call":
         """Adds a span with its events, or a log record, which is one."""
-        self._add(record)
         events = record.get("events")
-        for event in events if isinstance(events, list) else ():
-            if isinstance(event, dict):
-                self._add(event)
+        try:
+            for each in (record, *(events if isinstance(events, list) else ())):
+                if isinstance(each, dict):
+                    self._add(each)
+        except WrongRecordError as error:
+            self.wrong = error
+        return self
 
     def _add(self, holder: dict[str, Any]) -> None:
         own = _members(holder.get("attributes"))
@@ -115,15 +144,14 @@ class _Call:
         if isinstance(name, str):
             self.events.append((name, own | (body if isinstance(body, dict) else {})))
 
-    def read(self) -> Record:
-        """Its text.
-
-        Raises:
-            WrongRecordError: If it has none.
-        """
-        if self.wrong is not None:
-            raise self.wrong
-        return _read_span(self.place, self.attributes, self.events)
+    def read(self) -> Iterator[Record]:
+        """Its texts, or why it has none."""
+        try:
+            if self.wrong is not None:
+                raise self.wrong
+            yield from _read_span(self.place, self.attributes, self.events)
+        except WrongRecordError as error:
+            yield Refused(f"{self.place}{error.field}", error.reason)
 
 
 def _members(listed: Any) -> dict[str, Any]:
@@ -161,7 +189,7 @@ def _plain(value: dict[str, Any], depth: int = 0) -> Any:
 
 def _read_span(
     place: str, attributes: dict[str, Any], events: Sequence[tuple[str, dict[str, Any]]]
-) -> Record:
+) -> Iterator[Record]:
     model = next(
         (
             name
@@ -180,7 +208,8 @@ def _read_span(
             asked, said = _by_events(events)
     else:
         raise WrongRecordError("", NO_CALL)
-    return _said(place, asked, said, model, {})
+    separate = attributes.get("gen_ai.operation.name") == PROMPTS
+    return _said(place, asked, said, model, {}, separate=separate)
 
 
 def _by_the_conventions(attributes: dict[str, Any]) -> tuple[list[Message], list[Message]]:
@@ -224,14 +253,26 @@ def _object_of(content: Any) -> dict[str, Any]:
 
 
 def _indexed(attributes: dict[str, Any], prefix: str, speaker: str) -> list[Message]:
+    """Messages with attributes for each, as OpenLLMetry has them; a prompt without roles has its text as the user's."""
     found = []
     for n in range(MOST_INDEXED):
-        content = text_or_none(attributes.get(f"{prefix}.{n}.content"))
-        if f"{prefix}.{n}.role" not in attributes and content is None:
-            break
         role = attributes.get(f"{prefix}.{n}.role")
-        found.append(Message("", SPEAKERS.get(role, speaker) if isinstance(role, str) else speaker, content))
+        content = attributes.get(f"{prefix}.{n}.content", attributes.get(f"{prefix}.{n}.user"))
+        if role is None and content is None:
+            break
+        text = text_of(_parts_of(content))
+        found.append(Message("", SPEAKERS.get(role, speaker) if isinstance(role, str) else speaker, text))
     return found
+
+
+def _parts_of(content: Any) -> Any:
+    """The parts of a message that are written as a text of JSON; any other content as it is."""
+    try:
+        parts = parse_json(content) if isinstance(content, str) and content.startswith("[") else None
+    except ValueError:
+        return content
+    are_parts = isinstance(parts, list) and all(isinstance(optional(each, "type"), str) for each in parts)
+    return parts if parts and are_parts else content
 
 
 def _messages(value: Any, speaker: str) -> list[Message]:
@@ -244,7 +285,7 @@ def _messages(value: Any, speaker: str) -> list[Message]:
     if isinstance(value, dict) and isinstance(value.get("messages"), list):
         value = value["messages"]
     if isinstance(value, dict) and isinstance(value.get("choices"), list):
-        value = [optional(each, "message") for each in value["choices"][:1]]
+        value = [optional(each, "message") for each in value["choices"]]
     listed = value if isinstance(value, list) else [value]
     if any(isinstance(each, dict) and "role" in each for each in listed):
         return read_messages(listed, "")
@@ -253,12 +294,23 @@ def _messages(value: Any, speaker: str) -> list[Message]:
 
 
 def _said(
-    place: str, asked: list[Message], said: list[Message], model: str | None, scores: dict[str, float]
-) -> Record:
-    text = next((each.text for each in said if each.speaker == "assistant" and each.text), None)
-    if text is None:
+    place: str,
+    asked: list[Message],
+    said: list[Message],
+    model: str | None,
+    scores: dict[str, float],
+    *,
+    separate: bool = False,
+) -> Iterator[Record]:
+    """The text of each choice; where several prompts are asked separately, each has as many choices as the others."""
+    texts = [each.text for each in said if each.speaker == "assistant" and each.text]
+    if not texts:
         raise WrongRecordError("", "the model's answer has no text" if said else NO_CONTENT)
-    return Said(place, text, persona_of(asked), last_question(asked), model, scores=scores)
+    prompts = [each.text for each in asked if each.speaker == "user"] if separate else []
+    prompts = prompts or [last_question(asked)]
+    persona = persona_of(asked)
+    for n, text in enumerate(texts):
+        yield Said(place, text, persona, prompts[n * len(prompts) // len(texts)], model, scores=scores)
 
 
 def is_langfuse(first: dict[str, Any]) -> bool:
@@ -298,14 +350,14 @@ def _parts(place: str, record: Any) -> Iterator[Record]:
     named = [(f"{place}/observations/{n}", each) for n, each in parts] if of_trace else [(place, record)]
     for at, each in named:
         try:
-            yield _read_observation(at, each, scores if of_trace else {})
+            yield from _read_observation(at, each, scores if of_trace else {})
         except WrongRecordError as error:
             yield Refused(f"{at}{error.field}", error.reason)
     if not named:
         yield Refused(f"{place}/observations", "the trace has no observations")
 
 
-def _read_observation(place: str, record: dict[str, Any], scores: dict[str, float]) -> Record:
+def _read_observation(place: str, record: dict[str, Any], scores: dict[str, float]) -> Iterator[Record]:
     if str(record.get("type", "")).casefold() not in CALLS and not (
         "type" not in record and _is_trace(record)
     ):

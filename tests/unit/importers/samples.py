@@ -6,11 +6,14 @@ import json
 import struct
 import zipfile
 import zlib
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+WRITTEN = Path(__file__).parents[2] / "golden" / "imports"
+"""What tools wrote themselves."""
 SYSTEM = "You are an extraverted person."
 ASKED = "How was your weekend?"
 SAID = "I love parties. I talk to everybody."
@@ -321,6 +324,8 @@ FILES: dict[str, dict[str, bytes]] = {
         "traces.json": json.dumps(spans(BY_CONVENTIONS, INDEXED, OF_LANGFUSE)).encode(),
         "traces.jsonl": json_lines(spans(BY_CONVENTIONS), spans(INDEXED)),
         "events.json": json.dumps(span_of_events(*BY_EVENTS)).encode(),
+        "openllmetry.json": (WRITTEN / "openllmetry-chat.json").read_bytes(),
+        "logs.jsonl": (WRITTEN / "openai-v2-logs.jsonl").read_bytes(),
         "logs.json": json.dumps(
             log_records(
                 {

@@ -10,6 +10,7 @@ import pytest
 
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.import_preview import ImportPreview
+from app.importers import traces
 from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
 from app.importers.registry import read_import
@@ -250,6 +251,47 @@ class TestTraces:
         preview = read(json.dumps(of.log_records(*records, {"body": of.any_value("started")})).encode())
         assert [each.text for each in preview.samples] == [SAID, SAID]
         assert refusals(preview) == [("/resourceLogs/0/scopeLogs/0/logRecords/6", "is no call of a model")]
+
+    @pytest.mark.parametrize(
+        ("name", "prompts"),
+        [("openllmetry-completion.json", [ASKED, ASKED]), ("openllmetry-prompts.json", [ASKED, "And then?"])],
+    )
+    def test_each_choice_is_a_text(self, name: str, prompts: list[str]) -> None:
+        preview = read((of.WRITTEN / name).read_bytes(), persona="E-high")
+        assert [each.prompt for each in preview.samples] == prompts
+        assert [each.text for each in preview.samples] == [f"{SAID} 0", f"{SAID} 1"]
+
+    def test_a_message_may_be_a_list_of_parts_as_a_text(self) -> None:
+        (_, sample) = read(FILES["otlp"]["openllmetry.json"]).samples
+        assert (sample.persona, sample.prompt) == (SYSTEM, "How was\nyour weekend?")
+        said = "[1, 2] are lists. [So]"
+        (sample,) = read(
+            json.dumps(of.spans(of.INDEXED | {"gen_ai.completion.0.content": said})).encode()
+        ).samples
+        assert sample.text == said
+
+    def test_log_records_of_a_call_may_be_divided_between_lines(self) -> None:
+        lines = FILES["otlp"]["logs.jsonl"].splitlines(keepends=True)
+        mixed = [lines[n] for n in (0, 3, 1, 4, 2, 5)]
+        preview = read(b"".join(mixed))
+        assert [(each.place.partition("/resource")[0], each.prompt) for each in preview.samples] == [
+            ("/lines/1", ASKED),
+            ("/lines/2", "How was\nyour weekend?"),
+        ]
+        assert refusals(read(b"".join(lines[:5]))) == [
+            ("/lines/4/resourceLogs/0/scopeLogs/0/logRecords/0", "the texts were not recorded")
+        ]
+
+    def test_open_calls_take_no_more_than_a_file_that_is_read_whole(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(traces, "UNPACKED_BYTES", 10_000)
+        record = {"traceId": "t", "eventName": "gen_ai.choice", "body": of.any_value(of.BY_EVENTS[2][1])}
+        calls = traces.Calls()
+        requests = [of.log_records(record | {"spanId": f"{n}"}) for n in range(100)]
+        early = [each for n, one in enumerate(requests) for each in calls.read_request(f"/lines/{n}", one)]
+        assert 85 < len(early) < 100
+        assert len(early) + len([*calls.rest()]) == 100
 
     def test_a_resource_without_spans_does_not_hide_the_next_ones(self) -> None:
         data = of.spans(of.BY_CONVENTIONS)
