@@ -6,7 +6,7 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
@@ -79,6 +79,7 @@ class Document:
         value: Of JSON and YAML: what it says.
         rows: Of JSON Lines, CSV and Parquet: the rows, from the first on.
         head: Its first value that is an object; empty if there is none.
+        header: Of CSV: the names of its columns, of which some may be alike: then it has no rows by name.
     """
 
     form: Form
@@ -88,6 +89,7 @@ class Document:
     value: Any
     rows: Callable[[], Iterator[Row]]
     head: dict[str, Any]
+    header: Sequence[str]
 
     def records(self) -> Iterator[Row]:
         """The values of lines, or of a JSON list, or the only one; each with its place."""
@@ -121,8 +123,10 @@ def read_document(file: BinaryIO, name: str, most: int = UNPACKED_BYTES) -> Docu
     """
     form, value = _form(file, name)
     rows = _rows(form, file, value, most)
-    head = next((each for _, each in rows() if isinstance(each, dict)), {})
-    return Document(form, name, file, most, value, rows, head)
+    header = _header(file) if form is Form.CSV else ()
+    repeated = len(set(header)) < len(header)
+    head = {} if repeated else next((each for _, each in rows() if isinstance(each, dict)), {})
+    return Document(form, name, file, most, value, rows, head, header)
 
 
 def _form(file: BinaryIO, name: str) -> tuple[Form, Any]:
@@ -310,27 +314,40 @@ def _check_number(number: int, place: str) -> None:
         raise wrong_file(f"more than {MOST_RECORDS:,} records; divide the file", place)
 
 
-def _csv(file: BinaryIO) -> Iterator[Row]:
+def csv_rows(file: BinaryIO) -> Iterator[tuple[str, list[str] | Refused]]:
+    """The rows of CSV that have a field which is not blank, each with its place; the first are the names of the columns."""
     reader = csv.reader(_lines_with_ends(file), strict=True)
-    header: list[str] | None = None
+    columns: int | None = None
     number, place = 0, "/lines/1"
     try:
         for row in reader:
-            if not any(cell.strip() for cell in row):
-                pass
-            elif header is None:
-                header = [cell.strip() for cell in row]
-                if len(set(header)) < len(header):
-                    raise wrong_file("a column appears twice", place)
-            else:
-                number += 1
+            if any(cell.strip() for cell in row):
                 _check_number(number, place)
-                fits = len(row) == len(header)
-                wrong = Refused(place, "has not as many fields as the header")
-                yield place, dict(zip(header, row, strict=True)) if fits else wrong
+                number += 1
+                columns = columns or len(row)
+                fits = len(row) == columns
+                yield place, row if fits else Refused(place, "has not as many fields as the header")
             place = f"/lines/{reader.line_num + 1}"
     except csv.Error as error:
         yield place, Refused(place, f"not CSV from here on: {error}")
+
+
+def _header(file: BinaryIO) -> Sequence[str]:
+    _, first = next(csv_rows(file), ("", []))
+    return () if isinstance(first, Refused) else tuple(cell.strip() for cell in first)
+
+
+def _csv(file: BinaryIO) -> Iterator[Row]:
+    header: list[str] | None = None
+    for place, row in csv_rows(file):
+        if isinstance(row, Refused):
+            yield place, row
+        elif header is None:
+            header = [cell.strip() for cell in row]
+            if len(set(header)) < len(header):
+                raise wrong_file("a column appears twice", place)
+        else:
+            yield place, dict(zip(header, row, strict=True))
 
 
 class _YamlLoader(yaml.SafeLoader):

@@ -1,10 +1,11 @@
-"""promptfoo: outputs of `promptfoo eval` (JSON, JSON Lines, YAML), and configurations, whose tests are questions."""
+"""promptfoo: outputs of `promptfoo eval` (JSON, JSON Lines, YAML, CSV), and configurations, whose tests are questions."""
 
 import re
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
-from app.importers.content import Document, Form, parse_json
+from app.importers.content import Document, Form, csv_rows, parse_json
 from app.importers.messages import last_question, persona_of, read_messages
 from app.importers.records import (
     Asked,
@@ -16,17 +17,25 @@ from app.importers.records import (
     optional,
     text_or_none,
 )
-from app.importers.tables import columns_of
+from app.importers.tables import columns_of, number_of
 
 _VARIABLE = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 ELSEWHERE = "file://"
+FAILED = "the call failed"
+AFTER_OUTPUT = ("Status", "Score", "Named Scores")
+"""Columns that follow that of each prompt's outputs, which is called by model and prompt."""
+ERROR = "ERROR"
+_NAMED = re.compile(r"\[(.+?)\] (.*)", re.DOTALL)
+_DEFUSED = re.compile(r"'(?=[\s\u200b-\u200d]*[=@+-])")
+"""What promptfoo puts before texts that a spreadsheet would run."""
 
 
 def is_output(document: Document) -> bool:
     """Whether a file is what an evaluation wrote."""
     first = document.first()
     return (
-        isinstance(optional(first, "results", "results"), list)
+        bool(_outputs(document))
+        or isinstance(optional(first, "results", "results"), list)
         or {"promptIdx", "testIdx", "provider"} <= first.keys()
     )
 
@@ -56,7 +65,7 @@ def read_output(place: str, record: dict[str, Any]) -> Iterator[Record]:
 def _read_row(place: str, row: Any) -> Record:
     output = optional(row, "response", "output")
     if output is None:
-        raise WrongRecordError("/response", "the call failed" if optional(row, "error") else "has no output")
+        raise WrongRecordError("/response", FAILED if optional(row, "error") else "has no output")
     if not isinstance(output, str):
         raise WrongRecordError("/response/output", "must be a text")
     persona, prompt = _persona_and_question(
@@ -69,6 +78,56 @@ def _read_row(place: str, row: Any) -> Record:
     )
     found = {name: score for name, score in scores.items() if score is not None}
     return Said(place, output, persona, prompt, _named(row.get("provider")), scores=found)
+
+
+def _outputs(document: Document) -> Sequence[int]:
+    """The columns of CSV that have outputs."""
+    names = tuple(document.header)
+    return [
+        n - 1
+        for n in range(1, len(names))
+        if names[n : n + len(AFTER_OUTPUT)] == AFTER_OUTPUT and names[n - 1]
+    ]
+
+
+def read_csv(document: Document) -> Iterator[Record]:
+    """The text of each row and prompt; variables are before the first prompt's columns."""
+    outputs = _outputs(document)
+    for place, row in islice(csv_rows(document.file), 1, None):
+        if isinstance(row, Refused):
+            yield row
+            continue
+        cells = [_DEFUSED.sub("", cell, count=1) if cell.startswith("'") else cell for cell in row]
+        variables = dict(zip(document.header[: min(outputs, default=0)], cells, strict=False))
+        # A prompt that was not asked in a test has nothing in its columns.
+        asked = [n for n in outputs if any(cells[n : n + 1 + len(AFTER_OUTPUT)])]
+        for n in asked:
+            yield _read_cells(f"{place}/columns/{n + 1}", document.header[n], variables, cells[n:])
+        if not asked:
+            yield Refused(place, "has no output")
+
+
+def _read_cells(place: str, name: str, variables: dict[str, str], cells: Sequence[str]) -> Record:
+    output, status, score, named = cells[: 1 + len(AFTER_OUTPUT)]
+    if status == ERROR:
+        return Refused(place, FAILED)
+    found = _NAMED.fullmatch(name)
+    model, label = (None, name) if found is None else found.groups()
+    try:
+        prompt = _filled(label, variables) if _VARIABLE.search(label) else None
+    except WrongRecordError:
+        prompt = None
+    persona, question = _persona_and_question(prompt, variables)
+    scores = {"score": number_of(score)}
+    try:
+        members = parse_json(named) if named else {}
+    except ValueError:
+        members = {}
+    scores |= (
+        {name: number_or_none(each) for name, each in members.items()} if isinstance(members, dict) else {}
+    )
+    known = {name: value for name, value in scores.items() if value is not None}
+    return Said(place, output, persona, question, text_or_none(model), scores=known)
 
 
 def _named(provider: Any) -> str | None:

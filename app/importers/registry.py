@@ -128,8 +128,16 @@ def _read_otlp(document: Document, _: Options) -> Iterator[Record]:
     yield from calls.rest()
 
 
-def _read_promptfoo(read: ReadRecord) -> Read:
-    return lambda document, _: each_record(document.records(), read)
+def _read_outputs(document: Document, _: Options) -> Iterator[Record]:
+    if document.form is Form.CSV:
+        return promptfoo.read_csv(document)
+    return each_record(document.records(), promptfoo.read_output)
+
+
+def _of_output(document: Document, _: Options) -> Mapping[str, str]:
+    if document.form is Form.CSV:
+        return _VARIABLES | {"text": "the prompts' columns", "model": "the prompts' columns"}
+    return _VARIABLES | {"text": "response.output", "model": "provider"}
 
 
 def _is_export(document: Document, _: Options) -> bool:
@@ -159,13 +167,13 @@ KINDS = (
     Kind(
         "promptfoo",
         lambda document, _: promptfoo.is_output(document),
-        _read_promptfoo(promptfoo.read_output),
-        _VARIABLES | {"text": "response.output", "model": "provider"},
+        _read_outputs,
+        _of_output,
     ),
     Kind(
         "promptfoo_configuration",
         lambda document, _: promptfoo.is_configuration(document),
-        _read_promptfoo(promptfoo.read_configuration),
+        lambda document, _: each_record(document.records(), promptfoo.read_configuration),
         _VARIABLES | {"model": "providers"},
     ),
     Kind("lm_eval", _is_samples, _read_samples, {"prompt": "arguments", "text": "resps"}),

@@ -58,7 +58,7 @@ def evaluated() -> Iterator[Path]:
     with scratch_directory() as directory:
         for name in ("promptfooconfig.yaml", "provider.cjs"):
             shutil.copy(PROGRAMS / name, directory)
-        outputs = [word for name in ("out.json", "out.jsonl", "out.yaml") for word in ("-o", name)]
+        outputs = [word for name in ("out.json", "out.jsonl", "out.yaml", "out.csv") for word in ("-o", name)]
         options = ("--no-cache", "--no-write", "--no-progress-bar", *outputs)
         quiet = {"PROMPTFOO_DISABLE_TELEMETRY": "1", "PROMPTFOO_DISABLE_UPDATE": "1"}
         quiet |= {"PROMPTFOO_CONFIG_DIR": str(directory / "settings"), "PROMPTFOO_FAILED_TEST_EXIT_CODE": "0"}

@@ -61,13 +61,14 @@ def test_openai_evals(written: Write) -> None:
     assert first.scores == {"tone": 0.75}
 
 
-@pytest.mark.parametrize("name", ["out.json", "out.jsonl", "out.yaml"])
+@pytest.mark.parametrize("name", ["out.json", "out.jsonl", "out.yaml", "out.csv"])
 def test_promptfoo(evaluated: Path, name: str) -> None:
     preview = read(evaluated / name)
     assert counts(preview) == ("promptfoo", 1, 1)
     assert preview.refused_records[0].reason == "the text is empty"
     (sample,) = preview.samples
-    assert (sample.persona, sample.model, sample.prompt, sample.text) == (SYSTEM, "bot", ASKED, SAID)
+    persona = "an extraverted person" if name == "out.csv" else SYSTEM  # a table has variables, no prompts
+    assert (sample.persona, sample.model, sample.prompt, sample.text) == (persona, "bot", ASKED, SAID)
     assert sample.scores == {"score": 1.0}
 
 

@@ -317,6 +317,7 @@ FILES: dict[str, dict[str, bytes]] = {
             {"evalId": "e", "results": {"version": 3, "results": [PROMPTFOO_ROW]}}
         ).encode(),
         "out.jsonl": json_lines(PROMPTFOO_ROW, PROMPTFOO_ROW),
+        "out.csv": (WRITTEN / "promptfoo.csv").read_bytes(),
     },
     "promptfoo_configuration": {"promptfooconfig.yaml": PROMPTFOO_CONFIGURATION.encode()},
     "lm_eval": {"samples_t.jsonl": json_lines(LM_EVAL_SAMPLE, LM_EVAL_SAMPLE | {"doc_id": 1})},

@@ -181,6 +181,34 @@ class TestPromptfoo:
             ("/lines/3/response/output", "must be a text"),
         ]
 
+    def test_a_table_has_an_output_for_each_test_and_prompt(self) -> None:
+        preview = read(FILES["promptfoo"]["out.csv"], "out.csv")
+        assert preview.mapped == 2 * 4
+        assert [(each.name, each.count) for each in preview.models] == [("bot", 4), ("other", 4)]
+        assert [(each.name, each.count) for each in preview.scores] == [("score", 8), ("tone", 4)]
+        assert preview.job is not None
+        whole = read(FILES["promptfoo"]["out.csv"], "out.csv", task="expected_action").job
+        assert whole is not None
+        last = whole["responses"][-1]
+        assert last["question"] == '=1+1, "really"?', "without what keeps spreadsheets from running it"
+        assert last["text"] == "- No, two.\n\nI think."
+
+    def test_a_tables_outputs_that_are_missing_are_refused(self) -> None:
+        header = "persona,[bot] a,Status,Score,Named Scores,[bot] b,Status,Score,Named Scores\n"
+        rows = "p,Hi.,PASS,1.00,{,,,,\np,away,ERROR,0.00,,,PASS,1.00,\np,,,,,,,,\np\n"
+        preview = read((header + rows).encode(), "out.csv")
+        assert [(each.text, each.scores) for each in preview.samples] == [("Hi.", {"score": 1.0})]
+        assert refusals(preview) == [
+            ("/lines/3/columns/2", "the call failed"),
+            ("/lines/3/columns/6", "the text is empty"),
+            ("/lines/4", "has no output"),
+            ("/lines/5", "has not as many fields as the header"),
+        ]
+
+    def test_another_table_with_two_columns_of_a_name_is_none_of_its(self) -> None:
+        with pytest.raises(InvalidJobError, match="a column appears twice"):
+            read(b"text,a,a\nHi.,1,2\n", "out.csv")
+
 
 class TestLmEval:
     def test_likelihoods_and_other_filters_are_refused(self) -> None:
