@@ -342,6 +342,7 @@ def _services(settings: Settings) -> Services:
         metrics=MetricsReader(every_tenant, board, queue, board.process),
         is_local=is_loopback(settings.host),
         public_url=settings.public_url,
+        body_bytes=settings.max_body_bytes,
         uploads=UploadDependencies(
             engine,
             submission.catalog.rules,

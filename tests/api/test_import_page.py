@@ -96,6 +96,18 @@ class TestReading:
         answer = post(api, content=body, headers=headers)
         assert answer.status_code == status
 
+    def test_a_file_that_is_too_large_is_told_where_it_can_be_imported(self, api: Service) -> None:
+        answer = send(api, ("rows.jsonl", ROWS * 2**17))
+        assert answer.status_code == 413
+        assert "assay import FILE` takes 256 MiB" in answer.text
+        assert 'type="file"' in answer.text, "another can be chosen"
+
+    def test_of_two_files_none_is_silently_left_out(self, api: Service) -> None:
+        files = [("file", (name, ROWS)) for name in ("a.jsonl", "b.jsonl")]
+        answer = post(api, data={"action": "read"}, files=files)
+        assert answer.status_code == 422
+        assert "choose one" in answer.text
+
     def test_another_type_of_body_is_refused(self, api: Service) -> None:
         assert post(api, data={"action": "read"}).status_code == 415
 

@@ -176,3 +176,21 @@ class TestImport:
         assert (barriers(page), overflow(page)) == ([], 0)
         page.get_by_role("button", name="Submit job").click()
         expect(page).to_have_url(re.compile("/jobs/job_"))
+
+    def test_a_file_that_is_too_large_is_told_of_and_another_may_be_chosen(self, page: Page) -> None:
+        page.goto("/import")
+        chosen, read = page.locator("input[type=file]"), page.get_by_role("button", name="Read the file")
+        text = b'{"persona": "a clown", "response": "Ha."}\n'
+        chosen.set_input_files({"name": "a.jsonl", "mimeType": "", "buffer": text * 2**18})
+        expect(page.get_by_role("alert")).to_contain_text("too large for this page, which takes 7.94 MiB")
+        expect(read).to_be_disabled()
+        assert (barriers(page), overflow(page)) == ([], 0)
+        chosen.set_input_files({"name": "b.jsonl", "mimeType": "", "buffer": text})
+        expect(page.get_by_role("alert")).to_have_count(0)
+        read.click()
+        expect(page.get_by_text("1 of 1 record can be imported.")).to_be_visible()
+        page.locator("input[type=file]").set_input_files(
+            {"name": "c.jsonl", "mimeType": "", "buffer": text * 2}
+        )
+        page.get_by_role("button", name="Read again").click()
+        expect(page.get_by_text("2 of 2 records can be imported.")).to_be_visible()

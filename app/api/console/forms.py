@@ -10,6 +10,7 @@ from fastapi import Request
 from app.api.console.job_form import MOST_FIELDS, Typed
 from app.api.http.problems import ProblemError
 from app.api.http.strict_json import StrictRequest
+from app.domain.errors import FieldError, InvalidJobError
 
 FORM_TYPE = "application/x-www-form-urlencoded"
 PARTS_TYPE = "multipart/form-data"
@@ -47,11 +48,12 @@ class SentFile:
     data: bytes = b""
 
 
-async def typed_with_file(request: Request) -> tuple[Typed, SentFile, int]:
-    """What a browser sent, its file, and how long such a body may be.
+async def typed_with_file(request: Request) -> tuple[Typed, SentFile]:
+    """What a browser sent, and its file.
 
     Raises:
         ProblemError: If it is no form with parts.
+        InvalidJobError: If it has several files.
     """
     kind, _, rest = request.headers.get("content-type", "").partition(";")
     boundary = _BOUNDARY.search(rest)
@@ -60,18 +62,20 @@ async def typed_with_file(request: Request) -> tuple[Typed, SentFile, int]:
         raise ProblemError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "unsupported_media_type", detail)
     body = await StrictRequest(request.scope, request.receive).body()
     values: dict[str, list[str]] = {}
-    file = SentFile()
+    files: list[SentFile] = []
     try:
         for name, filename, content in _parts(body, (boundary[1] or boundary[2]).encode()):
             if filename is not None:
-                file = SentFile(filename.replace("\\", "/").rpartition("/")[2], content)
+                files.append(SentFile(filename.replace("\\", "/").rpartition("/")[2], content))
             else:
                 values.setdefault(name, []).append(content.decode())
     except ValueError as error:
         raise ProblemError(
             HTTPStatus.BAD_REQUEST, "malformed_form", "the body is not a valid form"
         ) from error
-    return Typed(values), file, request.state.upload.most_bytes
+    if len(files) > 1:
+        raise InvalidJobError([FieldError("/file", "choose one; `assay import FILE FILE` takes several")])
+    return Typed(values), files[0] if files else SentFile()
 
 
 def _parts(body: bytes, boundary: bytes) -> Iterator[tuple[str, str | None, bytes]]:

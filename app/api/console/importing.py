@@ -19,7 +19,7 @@ from app.api.console.new_job import KEPT_SETS, planned_or_submitted, proposed_mo
 from app.api.http.access import Caller, needs
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
-from app.api.http.problems import validated
+from app.api.http.problems import ProblemError, validated
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.keys.api_key import Scope
@@ -32,6 +32,7 @@ from app.services.long_texts import on_a_thread
 from app.services.sets.persona_sets import keep_personas
 from app.services.sets.question_sets import keep_questions
 from app.services.sets.sets import list_sets
+from app.services.uploads.uploads import TOOL_FILE_BYTES
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -40,6 +41,8 @@ JUDGES = 5
 REFUSED_SHOWN = 200
 KEPT_SHARE = 0.9
 """How much of a body the file may be that the page brings back."""
+FIELDS_BYTES = 64 * 1024
+"""What of a body is left to the form's other fields."""
 
 Json = dict[str, Any]
 
@@ -55,8 +58,14 @@ async def choose(services: ServicesDep, tenant: TenantDep) -> Response:
 @needs(Scope.SUBMIT)
 async def read(request: Request, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
     """What the chosen file has; or what was made of it on request."""
-    typed, sent, most_bytes = await typed_with_file(request)
-    file, data, catalog = _Found(), b"", services.submission.catalog
+    try:
+        typed, sent = await typed_with_file(request)
+    except ProblemError as error:
+        if error.status_code != HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
+            raise
+        too_large = [FieldError("/file", _too_large(services))]
+        return await _shown(services, tenant, Typed({}), errors=too_large, status=error.status_code)
+    file, data, catalog, most_bytes = _Found(), b"", services.submission.catalog, services.body_bytes
     try:
         data = await on_a_thread(tenant, partial(_data, sent, typed, most_bytes))
         name = sent.name if sent.data else typed.text("kept_name")
@@ -90,6 +99,14 @@ class _Found:
     name: str = ""
     kept: str = ""
     preview: ImportPreview | None = None
+
+
+def _too_large(services: Services) -> str:
+    """Says of a file that it is longer than a body, and where it can be imported."""
+    return (
+        f"too large for this page, which takes {(services.body_bytes - FIELDS_BYTES) / 2**20:.3g} MiB;"
+        f" the command `assay import FILE` takes {TOOL_FILE_BYTES // 2**20} MiB"
+    )
 
 
 def _data(sent: SentFile, typed: Typed, most_bytes: int) -> bytes:
@@ -163,6 +180,7 @@ async def _shown(
     *,
     errors: list[FieldError] | None = None,
     planned: Json | None = None,
+    status: int | None = None,
 ) -> Response:
     """The form, with what its file has or what is wrong with it."""
     catalog, found = services.submission.catalog, None if file is None else file.preview
@@ -172,7 +190,7 @@ async def _shown(
     ]
     return page(
         "import.html.j2",
-        HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK,
+        status or (HTTPStatus.UNPROCESSABLE_ENTITY if errors else HTTPStatus.OK),
         here="/new",
         typed=typed,
         field=field,
@@ -180,6 +198,8 @@ async def _shown(
         found=found,
         errors=errors or [],
         planned=planned,
+        most_bytes=services.body_bytes - FIELDS_BYTES,
+        too_large=_too_large(services),
         kinds=_alike(NAMES),
         columns=[(f"column_{what}", f"Column of the {what}") for what in USUAL],
         scores=[] if found is None else _alike(each.name for each in found.scores),

@@ -57,6 +57,7 @@ class Services:
         probe: For asking whether the database answers, and which tables it has.
         is_local: Whether the service listens on this machine only.
         public_url: Where people reach the service, if that was set.
+        body_bytes: The longest body of a request.
         ready_workers: How many workers would work on a job now.
         states: What `/readyz` said last.
     """
@@ -83,6 +84,7 @@ class Services:
     metrics: MetricsReader
     is_local: bool
     public_url: str | None
+    body_bytes: int
     uploads: UploadDependencies
     webhooks: WebhookDependencies
     keys: KeyDependencies

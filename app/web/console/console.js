@@ -48,6 +48,21 @@ if (address) {
   addEventListener("pageshow", open);
 }
 
+// A file that is too large for a page is not sent; any other stands in place of the one that the page brought back.
+const file = document.querySelector("input[type=file][data-most]");
+
+const heed = () => {
+  const large = (file.files[0]?.size ?? 0) > Number(file.dataset.most);
+  document.getElementById("too-large").hidden = !large;
+  for (const each of file.form.querySelectorAll("button")) each.disabled = large;
+  for (const each of file.form.querySelectorAll("[name^=kept]")) each.disabled = file.files.length > 0;
+};
+
+if (file) {
+  file.addEventListener("change", heed);
+  addEventListener("pageshow", heed);
+}
+
 // Where responses are read, j and k go to the next one and the one before, n and p to the next page and the one before.
 const cards = [...document.querySelectorAll("main .card")];
 
