@@ -1,7 +1,8 @@
 """Reads uploads that can be read only once they are complete: compressed files, and Parquet.
 
 The process that took the last part reads them, beside its requests. How far it is stands in the database with the records, in one
-transaction; if it dies, whoever looks at the upload after a minute goes on. Two who read at once do no harm: one of them stores.
+transaction; if it dies, whoever looks at the upload after a minute goes on, and so does a reader who let others have a turn. Two who
+read at once do no harm: one of them stores.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from app.importers.parquet import read_parquet
 from app.importers.records import wrong_file
 from app.services.long_texts import on_a_thread
 from app.services.uploads.progress import progress, record_columns
+from app.services.uploads.readings import GiveWay, TurnOverError
 from app.services.uploads.stored_file import StoredFile
 
 log = structlog.get_logger(__name__)
@@ -62,17 +64,23 @@ class Reading(NamedTuple):
     rules: Callable[[UploadRow], Rules]
     most_bytes: int
 
-    async def run(self) -> None:
-        """Reads it, unless somebody else is at it; what keeps it from that is logged."""
+    async def run(self, give_way: GiveWay) -> None:
+        """Reads it, unless somebody else is at it; what keeps it from that is logged.
+
+        Raises:
+            TurnOverError: If others shall be read before the rest of it.
+        """
         try:
-            await self._read()
+            await self._read(give_way)
+        except TurnOverError:
+            raise
         except Exception as error:
             if is_away(error):
                 log.warning("reading an upload failed", upload=self.upload_id, reason=reason(error))
             else:
                 log.exception("reading an upload failed", upload=self.upload_id)
 
-    async def _read(self) -> None:
+    async def _read(self, give_way: GiveWay) -> None:
         async with self.engine.begin() as connection:
             if not await parts.claim(connection, self.tenant, self.upload_id):
                 return
@@ -85,6 +93,8 @@ class Reading(NamedTuple):
             while row is not None and row.status == "reading":
                 step = await on_a_thread(self.tenant, partial(file.during, partial(next, steps)))
                 row = await self._store(row, step)
+                if not step.last:
+                    give_way()
         except BaseException:
             async with self.engine.begin() as connection:
                 await parts.release(connection, self.tenant, self.upload_id)

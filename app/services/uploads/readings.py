@@ -1,6 +1,7 @@
 """Reads files beside the requests that ask for it."""
 
 import asyncio
+import time
 from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
@@ -10,6 +11,15 @@ T = TypeVar("T")
 
 AT_ONCE = 2
 """Files that a process reads at a time: it holds some of each."""
+TURN_SECONDS = 15.0
+"""So long a file is read while others wait, from the first of it on that was read; what is found again of it may take as long."""
+
+GiveWay = Callable[[], None]
+"""Called by whoever reads a file when some of it is stored; raises :class:`TurnOverError` once it is others' turn."""
+
+
+class TurnOverError(Exception):
+    """A reading stops in its middle; it goes on after those that waited."""
 
 
 class _File(NamedTuple):
@@ -27,10 +37,12 @@ class Readings(Generic[T]):
 
     Args:
         kept_seconds: So long what was found is kept for a request that comes again.
+        turn_seconds: So long a file is read while others wait.
     """
 
-    def __init__(self, kept_seconds: float = 0.0) -> None:
-        self._kept_seconds = kept_seconds
+    def __init__(self, kept_seconds: float = 0.0, turn_seconds: float = TURN_SECONDS) -> None:
+        self._kept_seconds, self._turn_seconds = kept_seconds, turn_seconds
+        self._waiting = 0
         self._begun: dict[_File, _Begun[T]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
         self._turns_of: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -40,7 +52,7 @@ class Readings(Generic[T]):
         tenant: str,
         id_: str,
         how: Hashable,
-        work: Callable[[], Coroutine[Any, Any, T]],
+        work: Callable[[GiveWay], Coroutine[Any, Any, T]],
         seconds: float,
     ) -> asyncio.Task[T] | None:
         """Sees to it that a file is read, and waits for that, but not for long.
@@ -49,7 +61,7 @@ class Readings(Generic[T]):
             tenant: Whose it is.
             id_: The file's id.
             how: Reads it anew, and not before it is read otherwise, if that differs.
-            work: Reads it.
+            work: Reads it; called again, after a turn of others, if it lets :class:`TurnOverError` through.
             seconds: So long it is waited.
 
         Returns:
@@ -79,9 +91,32 @@ class Readings(Generic[T]):
         for begun in self._begun.values():
             begun.task.cancel()
 
-    async def _read(self, tenant: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
-        async with self._turns_of.setdefault(tenant, asyncio.Lock()), self._turns:
-            return await work()
+    async def _read(self, tenant: str, work: Callable[[GiveWay], Coroutine[Any, Any, T]]) -> T:
+        async with self._turns_of.setdefault(tenant, asyncio.Lock()):
+            while True:
+                self._waiting += 1
+                try:
+                    await self._turns.acquire()
+                finally:
+                    self._waiting -= 1
+                try:
+                    return await work(self._turn())
+                except TurnOverError:
+                    continue
+                finally:
+                    self._turns.release()
+
+    def _turn(self) -> GiveWay:
+        begun: float | None = None
+
+        def give_way() -> None:
+            nonlocal begun
+            now = time.monotonic()
+            begun = begun or now
+            if self._waiting and now - begun >= self._turn_seconds:
+                raise TurnOverError
+
+        return give_way
 
     def _forget_later(self, file: _File, task: asyncio.Task[T]) -> None:
         asyncio.get_running_loop().call_later(self._kept_seconds, self._forget, file, task)

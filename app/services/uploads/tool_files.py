@@ -20,6 +20,7 @@ from app.importers.registry import AT_ONCE, FileImport
 from app.services.identifiers import id_form
 from app.services.long_texts import on_a_thread
 from app.services.uploads.progress import record_columns
+from app.services.uploads.readings import GiveWay
 from app.services.uploads.stored_file import StoredFile
 from app.services.uploads.uploads import UPLOAD, UploadDependencies, current_rules
 
@@ -52,10 +53,12 @@ class _Records:
         return read
 
 
-async def make_records(deps: UploadDependencies, tenant: str, upload_id: str, begin: Begin) -> ImportPreview:
+async def make_records(
+    deps: UploadDependencies, tenant: str, upload_id: str, begin: Begin, _give_way: GiveWay
+) -> ImportPreview:
     """Reads another tool's file, and makes its texts the upload's records in place of those of earlier calls.
 
-    All of them or none: in one transaction. Of the file, and of the records, little is held at a time.
+    All of them or none: in one transaction, so it gives no way. Of the file, and of the records, little is held at a time.
 
     Raises:
         InvalidJobError: If there is no such file, part of it is missing, or it can't be read.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from app.services.uploads.readings import AT_ONCE, Readings
+from app.services.uploads.readings import AT_ONCE, GiveWay, Readings
 
 SOON, LONG = 0.01, 30.0
 
@@ -18,8 +18,8 @@ class Files:
         self.ends = asyncio.Event()
         self.read: list[str] = []
 
-    def of(self, what: str, error: Exception | None = None) -> Callable[[], Coroutine[Any, Any, str]]:
-        async def work() -> str:
+    def of(self, what: str, error: Exception | None = None) -> Callable[[GiveWay], Coroutine[Any, Any, str]]:
+        async def work(_give_way: GiveWay) -> str:
             self.read.append(what)
             await self.ends.wait()
             if error is not None:
@@ -96,3 +96,27 @@ async def test_few_are_read_at_a_time_and_all_end_with_the_process() -> None:
     ended = await readings.read("0", "0", 1, files.of("0"), LONG)
     assert ended is not None
     assert ended.cancelled()
+
+
+async def test_long_files_of_others_give_way_and_go_on_afterwards() -> None:
+    readings, read = Readings[str](turn_seconds=0), list[str]()
+    ends = asyncio.Event()
+
+    def of(what: str) -> Callable[[GiveWay], Coroutine[Any, Any, str]]:
+        async def work(give_way: GiveWay) -> str:
+            read.append(what)
+            while not ends.is_set():
+                await asyncio.sleep(0)
+                give_way()
+            return what
+
+        return work
+
+    for n in range(AT_ONCE):
+        assert await readings.read(str(n), str(n), 1, of(str(n)), SOON) is None
+    assert read == ["0", "1"], "nobody waits, so nobody gives way"
+    assert await readings.read("third", "third", 1, of("third"), SOON) is None
+    assert set(read[2:]) == {"third", "0", "1"}
+    ends.set()
+    ended = [await readings.read(each, each, 1, of(each), LONG) for each in ("0", "1", "third")]
+    assert [each.result() for each in ended if each is not None] == ["0", "1", "third"]
