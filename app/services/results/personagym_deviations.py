@@ -20,6 +20,7 @@ PAPER_VERSION = "v1"
 PAPER_TASKS, PAPER_EVALUATORS = 5, 2
 ALONE = "each response is graded in a call of its own, and its final score is read strictly."
 BARE = "the system prompt and the text around the rubrics of the released code are not sent to judges."
+WHOLE = "judges see whole exemplars, as the paper shows; the released code keeps their first lines and shows one character of them."
 
 
 def gym_deviations(spec: JobSpec, gym: GymSpec) -> list[str]:
@@ -152,6 +153,7 @@ def _exemplars(spec: JobSpec, gym: GymSpec) -> Iterator[str]:
         cold = sent_of(gym.reasoner).values.get("temperature") == 0
         how = "" if cold else ", at temperature 0"
         yield f"exemplars are asked for one question a call; the released code asks for five questions' at once{how}."
+    yield WHOLE
     asks = gym.prompts.score_examples
     if asks != _instrument(gym).prompts.score_examples and _sha256(asks) != released_texts().score_examples:
         yield "the prompt that asks for exemplars is the job's own."

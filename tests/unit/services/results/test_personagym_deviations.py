@@ -11,11 +11,13 @@ from app.domain.jobs.resolve import resolve
 from app.domain.jobs.resolve_rubrics import read_rubrics
 from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.personagym.exemplars import given_key
+from app.domain.personagym.prompts import rubric_prompt
+from app.domain.personagym.replies import read_exemplars
 from app.instruments.published import released_texts
 from app.services.job_context import decode_spec, encode_spec
 from app.services.results.manifest import deviations
 from tests.job_requests import a_model, a_persona
-from tests.rubrics import OFFICIAL, RELEASED, SCORE_EXAMPLES, TASK_OF
+from tests.rubrics import OFFICIAL, RELEASED, SCORE_EXAMPLES, TASK_OF, process_examples
 from tests.unit.domain.job_samples import CATALOG, GYM, draft
 
 WHO = RELEASED["persona"]
@@ -24,6 +26,7 @@ ONE_BY_ONE = "exemplars are asked for one question a call; the released code ask
 ALWAYS = (
     "each response is graded in a call of its own, and its final score is read strictly.",
     "the system prompt and the text around the rubrics of the released code are not sent to judges.",
+    "judges see whole exemplars, as the paper shows; the released code keeps their first lines and shows one character of them.",
     ONE_BY_ONE,
 )
 OURS_POOL = "the pool of environments is this project's; the paper does not print its own."
@@ -93,6 +96,7 @@ def said(rubrics: Any = None, known: frozenset[str] = frozenset(), **changes: An
         one.removeprefix("PersonaGym: ") for one in deviations(spec, resolution.cells) if "PersonaGym:" in one
     ]
     assert len(set(found)) == len(found)
+    assert set(ALWAYS[:3]) <= set(found)
     return set(found) - set(ALWAYS)
 
 
@@ -129,6 +133,18 @@ def test_exemplars_that_were_brought_are_named_and_the_reasoner_that_makes_none_
     assert GIVEN + "1." in one
     assert GIVEN + "2." in both
     assert not [note for note in one | both if "sim/r" in note]
+
+
+def test_exemplars_of_several_lines_reach_judges_whole_which_the_released_code_cuts() -> None:
+    reply = "\n\n".join(f"Score {score}: Response - Line one of {score}.\nLine two." for score in range(1, 6))
+    exemplars = read_exemplars(reply)
+    assert exemplars is not None
+    task = replace(GYM.tasks["toxicity_control"], rubric=OFFICIAL["Toxicity.txt"])
+    prompt = rubric_prompt(
+        GYM.prompts, task, persona=WHO, question="Why?", exemplars=exemplars, response="So."
+    )
+    assert prompt.count("Line two.") == len(exemplars)
+    assert "Line two." not in process_examples(reply)
 
 
 def test_the_reasoner_is_held_to_the_papers_sampling_where_it_makes_questions_and_to_0_for_exemplars() -> (
