@@ -3,6 +3,7 @@
 import html
 import io
 import json
+import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ import pytest
 from app.services.results.exports import EXPORT_FORMS
 from tests.api.service import Json, Service, job_body, pointers
 from tests.api.test_imported_verdicts import GPT_4O, OLD, imported_job, scored
+from tests.api.test_personagym import gym_body
 from tests.canaries import texts_of
 
 FORMATS = ("preferences", "rewards", "dataset", "inspect", "every_eval_ever")
@@ -177,6 +179,34 @@ class TestEveryEvalEver:
         with zipfile.ZipFile(io.BytesIO(content)) as files:
             records = [json.loads(files.read(name)) for name in files.namelist() if name.endswith(".json")]
         assert len({record["evaluation_id"] for record in records}) == len(models) == len(records)
+
+    def test_figures_name_the_template_of_what_judges_were_sent(
+        self, stack: Service, unsimulated: Json
+    ) -> None:
+        job = stack.wait(stack.submit(gym_body())["id"], "completed", "failed")
+        prompts = self.input_prompts(stack, job)
+        assert {name: placeholders(words) for name, words in prompts.items()} == {
+            "persona_score": {"score_example", "persona", "question", "response"},
+            "acc_atom": {"persona", "question", "atomic unit", "options"},
+        }
+        assert "Expected Action" in prompts["persona_score"]
+        assert "imported" in self.input_prompts(stack, unsimulated)["acc_atom"]
+
+    @staticmethod
+    def input_prompts(stack: Service, job: Json) -> dict[str, str]:
+        content = stack.get(f"/v1/jobs/{job['id']}/exports/every_eval_ever").content
+        with zipfile.ZipFile(io.BytesIO(content)) as files:
+            record = json.loads(next(files.read(name) for name in files.namelist() if name.endswith(".json")))
+        configs = [result["metric_config"] for result in record["evaluation_results"]]
+        return {
+            config["metric_name"]: config["llm_scoring"]["input_prompt"]
+            for config in configs
+            if config["metric_name"] in {"persona_score", "acc_atom"}
+        }
+
+
+def placeholders(template: str) -> set[str]:
+    return set(re.findall(r"{([a-z_ ]+)}", template))
 
 
 class TestMarks:

@@ -11,6 +11,7 @@ from pydantic_core import to_json
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.metrics.metric import Metric
 from app.domain.metrics.registry import METRICS
+from app.domain.personagym.prompts import rubric_outline
 from app.domain.providers.model import Model
 from app.reports.exports.exported_job import SIMULATED, ExportedJob, metadata_of, path_part, scores_of
 from app.reports.exports.jsonl import one_line
@@ -20,6 +21,8 @@ SCHEMA = "0.3.0"
 LIBRARY = "persona-assay"
 _UNKNOWN = {"deployment_type": "unknown", "model_availability": "unknown"}
 _GRADES = (1.0, 5.0)
+PERSONA_SCORE = "persona_score"
+UNKNOWN_PROMPT = "not known: the verdicts were imported"
 Json = dict[str, Any]
 
 
@@ -157,7 +160,7 @@ class _Record:
                     yield from self._result(total.task, about, total.metrics[metric.name])
         for graded in self._job.results.persona_score_totals:
             if graded.model == label:
-                about = ("persona_score", "PersonaScore: the mean of the judges' grades, 1 to 5.", _GRADES)
+                about = (PERSONA_SCORE, "PersonaScore: the mean of the judges' grades, 1 to 5.", _GRADES)
                 yield from self._result(None, about, graded.persona_score)
                 for task, score in graded.tasks.items():
                     yield from self._result(task, about, score)
@@ -175,7 +178,7 @@ class _Record:
             "lower_is_better": False,
             "llm_scoring": {
                 "judges": [{"model_info": self._model_info(judge)} for judge in self._job.spec.judges],
-                "input_prompt": self._scoring_prompt(task),
+                "input_prompt": self._scoring_prompt(name, task),
                 "aggregation_method": "average",
             },
         }
@@ -194,10 +197,19 @@ class _Record:
             "score_details": details,
         }
 
-    def _scoring_prompt(self, task: str | None) -> str:
-        """The template of the task's judge prompt; of a PersonaGym task what it is called there."""
-        prompts = [each.scoring_prompt for each in self._job.spec.tasks if task in (None, each.id)]
-        return "\n\n".join(dict.fromkeys(prompts)) or f"PersonaGym's rubric of {task or 'each task'}"
+    def _scoring_prompt(self, metric: str, task: str | None) -> str:
+        """The templates by which judges were asked for what the metric is made of, of one task or of all."""
+        spec = self._job.spec
+        if not spec.asked_judges:
+            return UNKNOWN_PROMPT
+        graded = [] if spec.gym is None else [each for each in spec.gym.tasks if task in (None, each.id)]
+        if spec.gym is not None and metric == PERSONA_SCORE:
+            prompts = [rubric_outline(spec.gym.prompts, each.task) for each in graded]
+        else:
+            prompts = [each.scoring_prompt for each in spec.tasks if task in (None, each.id)]
+            if spec.gym is not None and any(each.atomic for each in graded):
+                prompts.append(spec.gym.prompts.sentence_scoring)
+        return "\n\n".join(dict.fromkeys(prompts))
 
 
 def _id(model: Model) -> str:
