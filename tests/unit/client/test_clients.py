@@ -137,11 +137,11 @@ class TestErrors:
     ) -> None:
         service.on("GET /v1/jobs?limit=1", Answer(b"<html>bad gateway</html>", 502))
         with (
-            opened(service.url, retry_seconds=0.2) as client,
+            opened(service.url, retry_seconds=0) as client,
             pytest.raises(ProblemError, match="answers 502 Bad Gateway"),
         ):
             client.jobs(limit=1)
-        assert len(service.asked) > 1
+        assert len(service.asked) == 1
 
     def test_an_answer_of_something_else_is_not_taken_for_a_job(
         self, service: StubService, opened: Opens
