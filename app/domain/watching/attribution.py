@@ -59,10 +59,19 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class References:
-    """From which run on each series is compared: those before are from before its last change."""
+    """From which run on each series is compared: those before are from before its last change.
+
+    Attributes:
+        value: Of the model's.
+        anchor: Of the anchors'.
+        value_earlier: Where the model's began before that change.
+        anchor_earlier: Where the anchors' did.
+    """
 
     value: int = 0
     anchor: int = 0
+    value_earlier: int = 0
+    anchor_earlier: int = 0
 
 
 def newest_drift(
@@ -76,25 +85,30 @@ def newest_drift(
         runs_a_year: How often the schedule is due.
         floor: Standard deviation that a figure has at least.
     """
+    own, earlier = runs[since.value :], runs[since.value_earlier : since.value]
     if runs[-1].anchor is None:
-        found = newest_change([run.value for run in runs[since.value :]], hazard(runs_a_year, 1), floor)
+        found = newest_change(_values(own), hazard(runs_a_year, 1), floor, _values(earlier))
         return [] if found is None else [Drift(Cause.UNKNOWN, _moved(found, since.value))]
     chance = hazard(runs_a_year, 2)
-    judge = newest_change(_anchors(runs[since.anchor :]), chance, floor)
+    judged = _anchors(runs[since.anchor_earlier : since.anchor])
+    judge = newest_change(_anchors(runs[since.anchor :]), chance, floor, judged)
     if judge is not None:
         judge = _moved(judge, since.anchor)
-        rest = _beside_judge(runs[since.value :], judge.first - since.value, floor)
+        rest = _beside_judge(own, judge.first - since.value, floor)
         beside = [] if rest is None else [Drift(rest.cause, _moved(rest.change, since.value))]
         return [Drift(Cause.JUDGE, judge), *beside]
-    model = newest_change(_beyond_anchors(runs[since.value :]), chance, floor)
+    model = newest_change(_beyond_anchors(own), chance, floor, _beyond_anchors(earlier))
     return [] if model is None else [Drift(Cause.MODEL, _moved(model, since.value))]
 
 
 def references_after(since: References, cause: Cause, first: int) -> References:
     """From where the series go on after a change whose first run this is."""
+    after = since
+    if first > since.value:
+        after = replace(after, value=first, value_earlier=since.value)
     if cause is Cause.JUDGE:
-        return References(max(since.value, first), first)
-    return References(first, since.anchor)
+        after = replace(after, anchor=first, anchor_earlier=since.anchor)
+    return after
 
 
 class RunLimits(NamedTuple):
@@ -109,13 +123,14 @@ def next_limits(
 ) -> RunLimits:
     """The limits for a run after these; of the model's figure for a run whose anchors have the figure ``anchor``."""
     chance = hazard(runs_a_year, 1 if anchor is None else 2)
-    own = runs[since.value :]
+    own, earlier = runs[since.value :], runs[since.value_earlier : since.value]
     if anchor is None:
-        return RunLimits(limits([run.value for run in own], chance, floor))
-    beyond = limits(_beyond_anchors(own), chance, floor)
+        return RunLimits(limits(_values(own), chance, floor, _values(earlier)))
+    beyond = limits(_beyond_anchors(own), chance, floor, _beyond_anchors(earlier))
+    judged = _anchors(runs[since.anchor_earlier : since.anchor])
     return RunLimits(
         None if beyond is None else (beyond[0] + anchor, beyond[1] + anchor),
-        limits(_anchors(runs[since.anchor :]), chance, floor),
+        limits(_anchors(runs[since.anchor :]), chance, floor, judged),
     )
 
 
@@ -152,6 +167,10 @@ def _by_persona(runs: Sequence[Measured]) -> dict[str, float]:
         for persona, value in run.anchors.items():
             found.setdefault(persona, []).append(value)
     return {persona: fmean(values) for persona, values in found.items()}
+
+
+def _values(runs: Sequence[Measured]) -> list[float]:
+    return [run.value for run in runs]
 
 
 def _anchors(runs: Sequence[Measured]) -> list[float]:

@@ -3,8 +3,9 @@
 Each new run is asked whether the last few runs differ from all before them, for several meanings of "few". Each question is a t test
 whose share of the false alarms that a year may have is divided among the questions (Bonferroni): whatever the number of runs, a year's
 sum is not above it. Mean and spread come from the runs themselves (self-starting; Hawkins, Qiu and Kang, 2003). So that one odd run
-raises no alarm, the run that speaks most for a change is left out; and so that runs which depend on each other raise none, the standard
-error grows with their lag-1 autocorrelation, corrected for its bias (Marriott and Pope, 1954).
+raises no alarm, the run on each side that speaks most for a change is left out; and so that runs which depend on each other raise none,
+the standard error grows with their lag-1 autocorrelation, corrected for its bias (Marriott and Pope, 1954). After a change the level is
+that of the runs since, but the spread is also that of the runs before it, so that a further change is found soon.
 """
 
 import math
@@ -22,7 +23,9 @@ RUNS_A_YEAR = 366.0
 """A schedule that runs less often is tested as a daily one."""
 FEWEST_BEFORE = 10
 """Runs that a change is measured against, at least."""
-SIZES = (2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
+FEWEST_SINCE = 3
+"""The same after an earlier change, if so many runs as :data:`FEWEST_BEFORE` lie before that: they tell the spread, these the level."""
+SIZES = (3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 96, 128)
 """Numbers of last runs that are compared with all before them."""
 MOST_CORRELATION = 0.9
 RESOLUTION = 0.002
@@ -42,6 +45,8 @@ class Change:
         after: Mean of those from it on.
         error: Standard error of the difference.
         degrees: Its degrees of freedom.
+        runs_before: Number of values before it, since the last change.
+        runs_after: Number of values from it on.
     """
 
     first: int
@@ -49,6 +54,8 @@ class Change:
     after: float
     error: float
     degrees: int
+    runs_before: int
+    runs_after: int
 
     @property
     def shift(self) -> float:
@@ -61,48 +68,57 @@ def hazard(runs_a_year: float, series: int) -> float:
     return FALSE_ALARMS_A_YEAR / max(RUNS_A_YEAR, runs_a_year) / series
 
 
-def newest_change(values: Sequence[float], chance: float, floor: float) -> Change | None:
+def newest_change(
+    values: Sequence[float], chance: float, floor: float, earlier: Sequence[float] = ()
+) -> Change | None:
     """The change that the newest value of a series gives evidence of.
 
     Args:
         values: From the last change on, the newest last.
         chance: The probability of a false alarm, by :func:`hazard`.
         floor: Standard deviation that the values have at least.
+        earlier: Those before the last change, from the one before it on: only their spread counts.
     """
-    count = len(values)
-    sizes = [size for size in SIZES if count - size >= FEWEST_BEFORE]
+    series, past = np.asarray(values, dtype=np.float64), _telling(earlier)
+    count = len(series)
+    sizes = [size for size in SIZES if count - size >= _fewest(past)]
     if not sizes:
         return None
-    series = np.asarray(values, dtype=np.float64)
-    limit = two_sided(count - 2, chance / len(sizes))
-    found = [_tested(series, count - size, floor) for size in sizes]
-    strength, best = max(found, key=lambda each: each[0])
-    return best if strength > limit else None
+    limit = two_sided(_degrees([series, past]) - 1, chance / len(sizes))
+    strength, size = max((_strength(series, count - size, floor, past), size) for size in sizes)
+    return shift_at(values, _place(series, size), floor, earlier) if strength > limit else None
 
 
-def limits(values: Sequence[float], chance: float, floor: float) -> tuple[float, float] | None:
+def limits(
+    values: Sequence[float], chance: float, floor: float, earlier: Sequence[float] = ()
+) -> tuple[float, float] | None:
     """The limits for the next run: the third in a row beyond the same one raises an alarm. They are those of the runs before the three."""
-    series = np.asarray(values[: 1 - SHOWN], dtype=np.float64)
-    count = len(series)
-    if count < FEWEST_BEFORE:
+    series, past = np.asarray(values[: 1 - SHOWN], dtype=np.float64), _telling(earlier)
+    count, fewest = len(series), _fewest(past)
+    if count < fewest:
         return None
-    floor = max(floor, _of_a_step(series))
-    centred = series - series.mean()
-    squares = float(centred @ centred)
-    deviation = max(math.sqrt(squares / (count - 1)), floor)
-    correlation = _correlation(float(centred[1:] @ centred[:-1]), squares, count)
-    error = deviation * math.sqrt(_share(correlation, count) + _share(correlation, SHOWN - 1))
-    sizes = sum(count + SHOWN - size >= FEWEST_BEFORE for size in SIZES)
-    half = two_sided(count + SHOWN - 2, chance / sizes) * error
-    return float(series.mean()) - half, float(series.mean()) + half
+    floor = max(floor, _of_a_step(series), _of_a_step(past))
+    error, degrees = _error([series, past], (count - 1, SHOWN - 1), floor)
+    sizes = sum(count + SHOWN - size >= fewest for size in SIZES)
+    half = two_sided(degrees + SHOWN - 1, chance / sizes) * error
+    return _mean_without(series, high=True) - half, _mean_without(series, high=False) + half
 
 
-def shift_at(values: Sequence[float], first: int, floor: float) -> Change:
-    """How far a series has moved at a place that is known from elsewhere."""
+def shift_at(values: Sequence[float], first: int, floor: float, earlier: Sequence[float] = ()) -> Change:
+    """How far a series has moved at a place."""
     series = np.asarray(values, dtype=np.float64)
     before, after = series[:first], series[first:]
-    error, degrees = _error(before, after, len(after), floor)
-    return Change(first, float(before.mean()), float(after.mean()), error, degrees)
+    error, degrees = _error([before, after, _telling(earlier)], (len(before), len(after)), floor)
+    return Change(first, float(before.mean()), float(after.mean()), error, degrees, len(before), len(after))
+
+
+def _telling(earlier: Sequence[float]) -> FloatArray:
+    """Values before the last change, if they are enough to tell the spread."""
+    return np.asarray(earlier if len(earlier) >= FEWEST_BEFORE else (), dtype=np.float64)
+
+
+def _fewest(past: FloatArray) -> int:
+    return FEWEST_SINCE if len(past) else FEWEST_BEFORE
 
 
 def _of_a_step(series: FloatArray) -> float:
@@ -110,6 +126,8 @@ def _of_a_step(series: FloatArray) -> float:
 
     Such runs, of a judge at temperature 0, show hardly any spread for years, and then two rare steps in a row.
     """
+    if not len(series):
+        return 0.0
     found, counts = np.unique(series.round(9), return_counts=True)
     usual = int(counts.argmax())
     if 2 * counts[usual] <= len(series) or len(found) == 1:
@@ -117,28 +135,50 @@ def _of_a_step(series: FloatArray) -> float:
     return float(np.abs(np.delete(found, usual) - found[usual]).min()) / 2
 
 
-def _tested(series: FloatArray, first: int, floor: float) -> tuple[float, Change]:
-    """How many standard errors the runs from a place on lie off, without the one that lies off most; and the change."""
+def _strength(series: FloatArray, first: int, floor: float, past: FloatArray) -> float:
+    """How many standard errors the runs from a place on lie off, without the one on each side that speaks most for it."""
     before, after = series[:first], series[first:]
     shift = float(after.mean() - before.mean())
-    most = float(after.max() if shift > 0 else after.min())
-    cautious = (float(after.sum()) - most) / (len(after) - 1) - float(before.mean())
-    error, degrees = _error(before, after, len(after) - 1, max(floor, _of_a_step(before)))
-    change = Change(first, float(before.mean()), float(after.mean()), error, degrees)
-    return (abs(cautious) / error if cautious * shift > 0 else 0.0), change
+    cautious = _mean_without(after, high=shift > 0) - _mean_without(before, high=shift < 0)
+    floor = max(floor, _of_a_step(before), _of_a_step(past))
+    error, _ = _error([before, after, past], (len(before) - 1, len(after) - 1), floor)
+    return abs(cautious) / error if cautious * shift > 0 else 0.0
 
 
-def _error(before: FloatArray, after: FloatArray, counted: int, floor: float) -> tuple[float, int]:
-    """The standard error of the difference of two means, of the later one over so many values; and its degrees of freedom."""
-    parts = [before - before.mean(), after - after.mean()]
-    squares = float(sum(part @ part for part in parts))
-    count = len(before) + len(after)
-    degrees = count - 2
-    products = float(sum(part[1:] @ part[:-1] for part in parts))
-    correlation = _correlation(products, squares, count)
+def _place(series: FloatArray, size: int) -> int:
+    """Where a series has changed: near the tested place with most evidence, the run from which on a level of its own fits best."""
+    count, at = len(series), SIZES.index(size)
+    least = SIZES[at - 1] + 1 if at else SHOWN - 1
+    most = SIZES[at + 1] - 1 if at + 1 < len(SIZES) else size
+    sizes = np.arange(least, min(most, count - FEWEST_SINCE) + 1)
+    sums = (series - series.mean())[::-1].cumsum()[sizes - 1]
+    return count - int(sizes[(sums**2 / (sizes * (count - sizes))).argmax()])
+
+
+def _mean_without(values: FloatArray, *, high: bool) -> float:
+    """The mean without the highest value, or the lowest."""
+    return (float(values.sum()) - float(values.max() if high else values.min())) / (len(values) - 1)
+
+
+def _error(parts: Sequence[FloatArray], counted: tuple[int, int], floor: float) -> tuple[float, int]:
+    """The standard error of the difference of two means of so many values, and its degrees of freedom.
+
+    Args:
+        parts: Stretches of equal spread, each with a level of its own.
+        counted: How many values each mean is of.
+        floor: Standard deviation that the values have at least.
+    """
+    centred = [part - part.mean() for part in parts if len(part)]
+    squares = float(sum(part @ part for part in centred))
+    products = float(sum(part[1:] @ part[:-1] for part in centred))
+    degrees = _degrees(parts)
+    correlation = _correlation(products, squares, sum(map(len, parts)))
     deviation = max(math.sqrt(squares / degrees), floor)
-    shares = _share(correlation, len(before)) + _share(correlation, counted)
-    return deviation * math.sqrt(shares), degrees
+    return deviation * math.sqrt(sum(_share(correlation, count) for count in counted)), degrees
+
+
+def _degrees(parts: Sequence[FloatArray]) -> int:
+    return sum(len(part) - 1 for part in parts if len(part))
 
 
 def _correlation(products: float, squares: float, count: int) -> float:

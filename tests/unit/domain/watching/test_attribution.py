@@ -60,6 +60,12 @@ class TestNewestDrift:
         found = alarms(simulated(120, model_at=40, judge_at=80))
         assert [drift.cause for _, drift in found] == [Cause.MODEL, Cause.JUDGE]
 
+    def test_a_model_that_falls_a_few_runs_after_its_judge_has_moved_is_told(self) -> None:
+        found = alarms(simulated(60, model_at=46, judge_at=40))
+        assert [(drift.cause, drift.change.first) for _, drift in found] == [
+            *((Cause.JUDGE, 40), (Cause.MODEL, 46)),
+        ]
+
     def test_both_at_the_same_run_are_told_though_the_figure_stands_still(self) -> None:
         """The model falls as far as the judge becomes milder."""
         found = alarms(simulated(80, model_at=40, judge_at=40))

@@ -45,10 +45,11 @@ class TestNewestChange:
         values = [0.75] * 30 + [0.751] * 30
         assert first_alarm(values, floor=0.002) is None
 
-    def test_a_change_of_frozen_figures_is_found_after_two_runs(self) -> None:
+    def test_a_change_of_frozen_figures_is_found_after_three_runs(self) -> None:
         found = first_alarm([0.75] * 30 + [0.70] * 5, floor=0.002)
         assert found is not None
-        assert (found[0], found[1].first, found[1].before) == (32, 30, 0.75)
+        assert (found[0], found[1].first, found[1].before) == (33, 30, 0.75)
+        assert (found[1].runs_before, found[1].runs_after) == (30, 3)
         assert found[1].after == pytest.approx(0.70)
 
     def test_rare_steps_of_figures_that_are_mostly_the_same_raise_none(self) -> None:
@@ -59,6 +60,16 @@ class TestNewestChange:
 
     def test_there_is_none_before_there_is_enough_to_compare_with(self) -> None:
         assert newest_change([0.9] * (FEWEST_BEFORE - 1) + [0.1] * 2, DAILY, FLOOR) is None
+
+    def test_after_a_change_the_runs_before_it_tell_the_spread(self) -> None:
+        """Five runs at the new level are too few to be compared with by themselves."""
+        values = noise(60)
+        later = [value + 0.1 for value in values[40:45]] + [value + 0.05 for value in values[45:52]]
+        assert newest_change(later, DAILY, FLOOR) is None
+        found = newest_change(later, DAILY, FLOOR, values[:40])
+        assert found is not None
+        assert (found.first, found.runs_before, found.runs_after) == (5, 5, 7)
+        assert newest_change(later, DAILY, FLOOR, values[: FEWEST_BEFORE - 1]) is None
 
     def test_slow_swings_are_not_taken_for_a_change(self) -> None:
         """Runs with a lag-1 correlation of 0.4: of ten series none raises an alarm; by their plain standard errors it would be two."""
