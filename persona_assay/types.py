@@ -79,6 +79,10 @@ class Alarm(TypedDict):
     """Mean before it: for `judge` of the anchors, otherwise of the value, minus the anchors' if there are any."""
     after: float
     """Mean since then."""
+    runs_before: NotRequired[int | None]
+    """Number of runs, since the last change, that `before` is a mean of."""
+    runs_after: NotRequired[int | None]
+    """Number of runs that `after` is a mean of."""
     shift: float
     ci95: list[float]
     """95 % interval of the shift."""
@@ -3902,9 +3906,19 @@ class ScheduleRun(TypedDict):
     anchor_job: str | None
     value: float | None
     """The watched value. Kept when the job is deleted."""
+    n: NotRequired[int | None]
+    """Number of cells that the value is a mean of; of a PersonaScore, personas. `null` in runs from before it was kept."""
+    left_out: NotRequired[int | None]
+    """Number of cells or personas without the value."""
+    coverage: NotRequired[float | None]
+    """Share of the planned verdicts, grades or cells (whichever is smaller) behind the value."""
     limits: list[float] | None
     """If three runs in a row lie beyond the same limit, there is an alarm; two do if far beyond. `null` for the first runs."""
     anchor_value: float | None
+    anchor_n: NotRequired[int | None]
+    """As `n`, of the anchors."""
+    anchor_left_out: NotRequired[int | None]
+    anchor_coverage: NotRequired[float | None]
     anchor_limits: list[float] | None
     alarms: list[Alarm]
     usd: float | None

@@ -40,7 +40,9 @@ def schedules_view(page: Json) -> RenderableType:
             f"{each['cron']} {each['time_zone']}",
             due,
             printable(each["figure"]),
-            "" if last is None else f"{last['state']} {_number(last['value'])}",
+            ""
+            if last is None
+            else f"{last['state']} {_number(last['value'])}" + (f", n = {n}" if (n := _count(last)) else ""),
         )
     return Fitted(table)
 
@@ -52,7 +54,7 @@ def runs_view(page: Json) -> RenderableType:
     table = Table(box=SIMPLE_HEAD)
     table.add_column("due (UTC)", no_wrap=True)
     table.add_column("state", overflow="fold")
-    for name in ("value", "limits", "anchors", "limits", "cost"):
+    for name in ("value", "n", "limits", "anchors", "n", "limits", "cost"):
         table.add_column(name, justify="right", no_wrap=True)
     table.add_column("job", style="id", no_wrap=True)
     table.add_column("", overflow="fold")
@@ -61,8 +63,10 @@ def runs_view(page: Json) -> RenderableType:
             _moment(run["due"]),
             run["state"],
             _number(run["value"]),
+            _count(run),
             _limits(run["limits"]),
             _number(run["anchor_value"]),
+            _count(run, "anchor_"),
             _limits(run["anchor_limits"]),
             "" if run["usd"] is None else dollars(run["usd"]),
             run["job"] or "",
@@ -83,6 +87,14 @@ def _said(run: Json) -> Text:
 
 def _number(value: float | None) -> str:
     return "" if value is None else f"{value:.3f}"
+
+
+def _count(run: Json, prefix: str = "") -> str:
+    """What a value is a mean of, as `30` or `28 of 30`; empty where it is not known."""
+    n, left_out = run.get(f"{prefix}n"), run.get(f"{prefix}left_out")
+    if n is None:
+        return ""
+    return f"{n:,} of {n + left_out:,}" if left_out else f"{n:,}"
 
 
 def _limits(ends: tuple[float, float] | None) -> str:

@@ -102,14 +102,18 @@ class TestFigure:
             f"schedule {schedule['id']} has no values yet",
         )
         api.execute(
-            "INSERT INTO schedule_runs (id, tenant, schedule_id, due, state, value, low, high, ended_at)"
+            "INSERT INTO schedule_runs (id, tenant, schedule_id, due, state, value, n, left_out, low, high, ended_at)"
             " SELECT 'srun_' || n, 'default', %s, '2026-11-01Z'::timestamptz + n * interval '1 day', 'measured',"
-            " 0.8 + n / 1000.0, 0.7, 0.9, now() FROM generate_series(1, 12) n",
+            " 0.8 + n / 1000.0, 30 - n %% 3, n %% 3, 0.7, 0.9, now() FROM generate_series(1, 12) n",
             schedule["id"],
         )
         svg = api.get(f"{path}.svg", params={"theme": "dark"})
         assert (svg.status_code, svg.headers["Content-Type"]) == (200, "image/svg+xml")
         assert "12 values, the last one 0.812" in svg.text
+        assert "acc_atom of the model (n = 28 to 30, up to 2 left out)" in svg.text
+        last = api.get(f"/v1/schedules/{schedule['id']}/runs", params={"limit": 1}).json()["data"][0]
+        assert (last["value"], last["n"], last["left_out"]) == (0.812, 30, 0)
+        assert "n = 28, 2 left out" in api.get(f"/schedules/{schedule['id']}").text
         assert api.get(f"{path}.gif").status_code == 422
         saved = tmp_path / "values.png"
         result = CliRunner().invoke(

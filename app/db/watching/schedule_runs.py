@@ -10,7 +10,6 @@ from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.pages import page_of
-from app.db.tables import Job
 from app.db.watching.tables import ScheduleRun
 from app.domain.jobs.status import TERMINAL, JobStatus
 
@@ -30,9 +29,15 @@ class RunRow:
     anchor_job_id: str | None
     design: str | None
     value: float | None
+    n: int | None
+    left_out: int | None
+    coverage: float | None
     low: float | None
     high: float | None
     anchor: float | None
+    anchor_n: int | None
+    anchor_left_out: int | None
+    anchor_coverage: float | None
     anchor_low: float | None
     anchor_high: float | None
     anchors: dict[str, float] | None
@@ -110,17 +115,6 @@ async def last_runs(
         select(*_RUN).where(run.tenant == tenant, tuple_(run.schedule_id, run.due).in_(newest))
     )
     return {row.schedule_id: RunRow(*row) for row in rows}
-
-
-async def simulated(connection: AsyncConnection, tenant: str, schedule_ids: Collection[str]) -> set[str]:
-    """The schedules of which a run's job, if it is still there, has a simulated model or judge."""
-    rows = await connection.execute(
-        select(ScheduleRun.schedule_id)
-        .distinct()
-        .join(Job, (Job.id == ScheduleRun.job_id) & (Job.tenant == ScheduleRun.tenant))
-        .where(ScheduleRun.tenant == tenant, ScheduleRun.schedule_id.in_(schedule_ids), Job.simulated)
-    )
-    return {row.schedule_id for row in rows}
 
 
 async def measured_runs(

@@ -30,6 +30,7 @@ class ScheduleRow:
     paused_reason: str | None
     next_due: datetime | None
     put_off_until: datetime | None
+    simulated: bool
     created_at: datetime
     updated_at: datetime
 
@@ -117,6 +118,16 @@ async def pause(connection: AsyncConnection, schedule: ScheduleRow, reason: str)
         .where(Schedule.id == schedule.id, Schedule.tenant == schedule.tenant)
         .where(Schedule.paused_reason.is_(None))
         .values(next_due=None, paused_reason=reason)
+    )
+
+
+async def note_simulated(connection: AsyncConnection, schedule: ScheduleRow) -> None:
+    """Notes that one of a schedule's jobs is simulated; the jobs may be deleted."""
+    await connection.execute(
+        update(Schedule)
+        .where(Schedule.id == schedule.id, Schedule.tenant == schedule.tenant)
+        .where(Schedule.simulated.is_(False))
+        .values(simulated=True)
     )
 
 

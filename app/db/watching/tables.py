@@ -40,6 +40,8 @@ class Schedule(Base):
     """Null while it is paused, and where it is never due again."""
     put_off_until: Mapped[datetime | None]
     """Until when it is not looked at, after an error of ours; what was due meanwhile is told as missed."""
+    simulated: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether a model or judge of one of its runs was simulated; its jobs may be deleted."""
     removed_usd: Mapped[float] = mapped_column(server_default=text("0"))
     """What the runs have cost that are not kept any more."""
     created_at: Mapped[datetime] = mapped_column(server_default=func.now())
@@ -72,9 +74,15 @@ class ScheduleRun(Base):
     design: Mapped[str | None]
     """Hash of the job's specification: figures of another one are not compared."""
     value: Mapped[float | None]
+    n: Mapped[int | None] = mapped_column(Integer)
+    left_out: Mapped[int | None] = mapped_column(Integer)
+    coverage: Mapped[float | None]
     low: Mapped[float | None]
     high: Mapped[float | None]
     anchor: Mapped[float | None]
+    anchor_n: Mapped[int | None] = mapped_column(Integer)
+    anchor_left_out: Mapped[int | None] = mapped_column(Integer)
+    anchor_coverage: Mapped[float | None]
     anchor_low: Mapped[float | None]
     anchor_high: Mapped[float | None]
     anchors: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))

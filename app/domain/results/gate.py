@@ -335,7 +335,7 @@ def _checks(
 ) -> list[GateCheck]:
     full = _all_called(results)
     found = []
-    for of, metric, coverage in _figures(results, threshold, calibration):
+    for of, metric, coverage in threshold_figures(results, threshold, calibration):
         check = _check(threshold, of, metric, interval, coverage, full=full)
         doubt = None if threshold.metric == REFUSAL_RATE else _too_little(coverage, minimum)
         if doubt is None and minimum and threshold.metric in ATOMIC and threshold.metric != COMPOSITE:
@@ -477,7 +477,9 @@ def _too_little(coverage: float | None, minimum: float) -> str | None:
     return f"coverage is {100 * coverage:.1f} %, below the minimum of {100 * minimum:g} %"
 
 
-def _figures(results: Results, threshold: Threshold, calibration: JobCalibration | None) -> list[_Measured]:
+def threshold_figures(
+    results: Results, threshold: Threshold, calibration: JobCalibration | None = None
+) -> list[_Measured]:
     """The figures that a threshold is about, what each is of, and its coverage."""
     where = threshold.where
     if threshold.calibrated:

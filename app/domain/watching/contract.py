@@ -137,6 +137,10 @@ class Alarm(Answer):
         description="Mean before it: for `judge` of the anchors, otherwise of the value, minus the anchors' if there are any."
     )
     after: float = Field(description="Mean since then.")
+    runs_before: int | None = Field(
+        None, description="Number of runs, since the last change, that `before` is a mean of."
+    )
+    runs_after: int | None = Field(None, description="Number of runs that `after` is a mean of.")
     shift: float
     ci95: tuple[float, float] = Field(description="95 % interval of the shift.")
 
@@ -157,11 +161,24 @@ class ScheduleRun(Answer):
     job: str | None
     anchor_job: str | None
     value: float | None = Field(description="The watched value. Kept when the job is deleted.")
+    n: int | None = Field(
+        None,
+        description="Number of cells that the value is a mean of; of a PersonaScore, personas. `null` in runs"
+        " from before it was kept.",
+    )
+    left_out: int | None = Field(None, description="Number of cells or personas without the value.")
+    coverage: float | None = Field(
+        None,
+        description="Share of the planned verdicts, grades or cells (whichever is smaller) behind the value.",
+    )
     limits: tuple[float, float] | None = Field(
         description="If three runs in a row lie beyond the same limit, there is an alarm; two do if far beyond."
         " `null` for the first runs."
     )
     anchor_value: float | None
+    anchor_n: int | None = Field(None, description="As `n`, of the anchors.")
+    anchor_left_out: int | None = None
+    anchor_coverage: float | None = None
     anchor_limits: tuple[float, float] | None
     alarms: list[Alarm]
     usd: float | None = Field(description="What it cost, as far as known.")

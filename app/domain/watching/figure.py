@@ -1,7 +1,8 @@
 """The figure that a schedule watches, from a job's results."""
 
+import re
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import fmean
 
 from app.domain.metrics.registry import BY_NAME, RANGES
@@ -10,13 +11,14 @@ from app.domain.results.contract import Results
 from app.domain.results.gate import (
     PERSONA_SCORE,
     REFUSAL_RATE,
-    GateCheck,
     Threshold,
     judge_gate,
     parse_threshold,
+    threshold_figures,
 )
 from app.domain.watching.drift import RESOLUTION
 
+_FORM = re.compile(r"[a-z_]+(@[^<>]+)?")
 _PARTS = ("task", "level", "dimension", "persona")
 
 
@@ -26,28 +28,50 @@ def figure_of(text: str) -> Threshold:
     Raises:
         ValueError: If there is no such figure.
     """
-    threshold = parse_threshold(f"{text}>=0")
-    if threshold.metric == REFUSAL_RATE or threshold.reference is not None:
+    threshold = parse_threshold(f"{text}>=0") if _FORM.fullmatch(text) else None
+    if threshold is None or threshold.metric == REFUSAL_RATE:
         raise ValueError("write it like acc_atom, mean@task=essay,level=low or persona_score@model=LABEL")
     return threshold
 
 
-def figure_in(results: Results, figure: Threshold, *, anchors: bool = False) -> GateCheck | None:
-    """The watched figure; ``None`` if the results have none of that description.
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The watched figure of a run.
+
+    Attributes:
+        value: The figure.
+        n: Cells that it is a mean of; of a PersonaScore, personas.
+        left_out: Cells or personas without it.
+        coverage: Share of the planned verdicts, grades or cells (whichever is smaller) behind it, 0-1; ``None`` if not counted.
+    """
+
+    value: float
+    n: int
+    left_out: int
+    coverage: float | None
+
+
+def figure_in(results: Results, figure: Threshold, *, anchors: bool = False) -> Watched | str:
+    """The watched figure, or why there is none.
 
     Args:
         results: The results.
         figure: Which.
         anchors: Whether they are those of anchors: whoever wrote these, and with the mean of all writers' figures.
     """
-    if not anchors:
-        return next(iter(judge_gate(results, [figure], "runs", 0.0).checks), None)
-    own = {key: value for key, value in figure.where.items() if key != "model"}
-    checks = judge_gate(results, [replace(figure, where=own)], "runs", 0.0).checks
-    values = [check.value for check in checks if check.value is not None]
+    if anchors:
+        own = {key: value for key, value in figure.where.items() if key != "model"}
+        figure = replace(figure, where=own)
+    found = [(metric, share) for _, metric, share in threshold_figures(results, figure)]
+    values = [metric.value for metric, _ in found if metric.value is not None]
     if not values:
-        return next(iter(checks), None)
-    return checks[0].model_copy(update={"value": fmean(values)})
+        return judge_gate(results, [figure], "runs", 0.0).checks[0].reason
+    return Watched(
+        fmean(values),
+        sum(metric.n for metric, _ in found),
+        sum(metric.left_out or 0 for metric, _ in found),
+        min((share for _, share in found if share is not None), default=None),
+    )
 
 
 def by_persona(results: Results, figure: Threshold) -> dict[str, float]:

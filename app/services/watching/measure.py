@@ -24,7 +24,7 @@ from app.domain.watching.attribution import (
 )
 from app.domain.watching.cron import runs_a_year
 from app.domain.watching.drift import two_sided
-from app.domain.watching.figure import by_persona, figure_in, figure_of, resolution_of
+from app.domain.watching.figure import Watched, by_persona, figure_in, figure_of, resolution_of
 from app.services.idempotency import hash_of
 
 REMEMBERED_RUNS = 1000
@@ -38,19 +38,19 @@ class Measurement:
     """What is kept of a run.
 
     Attributes:
-        value: The watched figure; ``None`` if the job has none.
+        watched: The watched figure; ``None`` if the job has none.
         reason: Why it has none, or why it was not compared.
         design: Hash of the job's specification.
         anchor: The anchors' figure.
-        anchors: The same by persona.
+        anchors: Its values by persona.
         limits: What the figures were held against.
         alarms: Changes, in the form in which they are kept.
     """
 
-    value: float | None
+    watched: Watched | None
     reason: str | None = None
     design: str | None = None
-    anchor: float | None = None
+    anchor: Watched | None = None
     anchors: Mapping[str, float] = field(default_factory=dict)
     limits: RunLimits = NO_LIMITS
     alarms: Sequence[dict[str, Any]] = ()
@@ -59,11 +59,15 @@ class Measurement:
         """As columns of the run's row."""
         low, high = self.limits.value or (None, None)
         anchor_low, anchor_high = self.limits.anchor or (None, None)
+        value, anchor = self.watched, self.anchor
+        counts = ("n", "left_out", "coverage")
         return {
-            "value": self.value,
+            "value": None if value is None else value.value,
+            **{name: None if value is None else getattr(value, name) for name in counts},
             "reason": self.reason,
             "design": self.design,
-            "anchor": self.anchor,
+            "anchor": None if anchor is None else anchor.value,
+            **{f"anchor_{name}": None if anchor is None else getattr(anchor, name) for name in counts},
             "anchors": dict(self.anchors) or None,
             "low": low,
             "high": high,
@@ -81,32 +85,32 @@ async def measure(
     results = await _results(connection, run.tenant, job_id)
     if results is None:
         return Measurement(None, "the job has no results")
-    check = figure_in(results, figure)
-    if check is None or check.value is None:
-        return Measurement(None, "the job has no such value" if check is None else check.reason)
+    watched = figure_in(results, figure)
+    if isinstance(watched, str):
+        return Measurement(None, watched)
     design = await _design(connection, run.tenant, job_id)
     anchor, anchors = None, dict[str, float]()
     if schedule.anchors is not None:
         frozen = await _results(connection, run.tenant, run.anchor_job_id)
         found = None if frozen is None else figure_in(frozen, figure, anchors=True)
-        if frozen is None or found is None or found.value is None:
-            return Measurement(check.value, "the anchors have no value, so the run is not compared", design)
-        anchor, anchors = found.value, by_persona(frozen, figure)
+        if frozen is None or not isinstance(found, Watched):
+            return Measurement(watched, "the anchors have no value, so the run is not compared", design)
+        anchor, anchors = found, by_persona(frozen, figure)
+    own = Measured(watched.value, None if anchor is None else anchor.value, anchors)
     rows = await schedule_runs.measured_runs(connection, run.tenant, schedule.id, design, REMEMBERED_RUNS)
     rows = [row for row in rows if (row.anchor is None) == (anchor is None)]
     before = [_measured(row) for row in rows]
     since, floor = _references(rows), resolution_of(results, figure)
     a_year = runs_a_year(schedule.cron)
-    runs = [*before, Measured(check.value, anchor, anchors)]
-    drifts = newest_drift(runs, since, a_year, floor)
+    drifts = newest_drift([*before, own], since, a_year, floor)
     dues = [*(row.due for row in rows), run.due]
     return Measurement(
-        check.value,
+        watched,
         None,
         design,
         anchor,
         anchors,
-        next_limits(before, since, a_year, floor, anchor),
+        next_limits(before, since, a_year, floor, own.anchor),
         [_alarm(drift, dues[drift.change.first].isoformat()) for drift in drifts],
     )
 
@@ -147,6 +151,8 @@ def _alarm(drift: Drift, since: str) -> dict[str, Any]:
         "since": since,
         "before": change.before,
         "after": change.after,
+        "runs_before": change.runs_before,
+        "runs_after": change.runs_after,
         "shift": change.shift,
         "ci95": [change.shift - half, change.shift + half],
     }

@@ -145,6 +145,8 @@ async def _submit(engine: AsyncEngine, deps: SubmissionDependencies, run_id: str
         await schedule_runs.change_run(
             connection, step.run, **{wanted.column: written.row.id}, state="running"
         )
+        if written.row.simulated:
+            await schedules.note_simulated(connection, step.schedule)
     await announce_job(deps.queue, written)
 
 
@@ -200,7 +202,7 @@ async def _end(step: _Step) -> None:
         await _fail(step, reason or "", usd=usd)
         return
     found = await measure(step.connection, step.schedule, run, run.job_id)
-    if found.value is None:
+    if found.watched is None:
         await _fail(step, found.reason or "the job has no such value", usd=usd)
         return
     await schedule_runs.change_run(

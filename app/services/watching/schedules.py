@@ -324,11 +324,8 @@ async def _with_runs(
     ids = [row.id for row in rows]
     last = await schedule_runs.last_runs(connection, tenant, ids)
     spent = await schedules.spent(connection, tenant, ids)
-    simulated = await schedule_runs.simulated(connection, tenant, ids)
     # One that was deleted after its row was read has neither.
-    return [
-        _shown(row, spent.get(row.id, 0.0), last.get(row.id), simulated=row.id in simulated) for row in rows
-    ]
+    return [_shown(row, spent.get(row.id, 0.0), last.get(row.id)) for row in rows]
 
 
 async def list_runs(
@@ -351,7 +348,7 @@ async def list_runs(
     return [shown_run(row) for row in found]
 
 
-def _shown(row: ScheduleRow, spent: float, last: RunRow | None, *, simulated: bool) -> contract.Schedule:
+def _shown(row: ScheduleRow, spent: float, last: RunRow | None) -> contract.Schedule:
     return contract.Schedule(
         id=row.id,
         name=row.name,
@@ -365,7 +362,7 @@ def _shown(row: ScheduleRow, spent: float, last: RunRow | None, *, simulated: bo
         paused_reason=row.paused_reason,
         next_due=row.next_due,
         last_run=None if last is None else shown_run(last),
-        simulated=simulated,
+        simulated=row.simulated,
         created_at=row.created_at,
         updated_at=row.updated_at,
     )
@@ -383,8 +380,14 @@ def shown_run(row: RunRow) -> contract.ScheduleRun:
         job=row.job_id,
         anchor_job=row.anchor_job_id,
         value=row.value,
+        n=row.n,
+        left_out=row.left_out,
+        coverage=row.coverage,
         limits=_pair(row.low, row.high),
         anchor_value=row.anchor,
+        anchor_n=row.anchor_n,
+        anchor_left_out=row.anchor_left_out,
+        anchor_coverage=row.anchor_coverage,
         anchor_limits=_pair(row.anchor_low, row.anchor_high),
         alarms=[contract.Alarm.model_validate(alarm) for alarm in row.alarms],
         usd=row.usd,

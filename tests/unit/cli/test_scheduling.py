@@ -126,11 +126,18 @@ class TestShown:
             usd=None,
             reason="the previous run has not ended",
         )
-        page = {"data": [run(alarms=[alarm], anchor_value=0.75, anchor_limits=[0.69, 0.71]), skipped]}
+        page = {
+            "data": [run(alarms=[alarm], n=30, anchor_value=0.75, anchor_n=28, anchor_left_out=2), skipped]
+        }
         service.on("GET /v1/schedules/sched_1/runs?limit=30", Answer(page))
         result = assay(service, "schedule", "runs", "sched_1")
         assert result.exit_code == 0
-        for words in ("0.790 to 0.830", "drift of the judge since 2026-11-24 02:30: +0.050", "has not ended"):
+        for words in (
+            "0.790 to 0.830",
+            "28 of 30",
+            "drift of the judge since 2026-11-24 02:30: +0.050",
+            "has not ended",
+        ):
             assert words in " ".join(result.stdout.split())
 
     @pytest.mark.parametrize(("command", "said"), [("pause", "is paused"), ("resume", f"is next due {DUE}")])

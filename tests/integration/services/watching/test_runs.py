@@ -112,6 +112,7 @@ class TestDue:
         (run,) = await the_runs(deps.engine, schedule)
         assert (run.state, run.reason, run.alarms, run.limits) == ("measured", None, [], None)
         assert run.value == 1.0  # a judge who says 2 each time of a persona low in E
+        assert (run.n, run.left_out, run.coverage, run.anchor_n) == (1, 0, 1.0, None)
         assert await messages(deps.engine) == []
         found = await find_schedule(deps.engine, TENANT, schedule.id)
         assert found.next_due is not None
@@ -129,6 +130,7 @@ class TestDue:
         await execute(deps.engine, "DELETE FROM jobs")
         (kept,) = await the_runs(deps.engine, schedule)
         assert (kept.value, kept.job) == (1.0, run.job)
+        assert (await find_schedule(deps.engine, TENANT, schedule.id)).simulated
 
     async def test_many_sweepers_at_once_make_one_run_with_one_job(
         self, deps: SubmissionDependencies
