@@ -46,6 +46,9 @@ class RunRow:
     ended_at: datetime | None
 
 
+UNPAID = ("budget_exhausted", "spending_cap_reached")
+"""Why a job is paused that goes on only when somebody raises a limit: its run does not wait for that."""
+
 _RUN = [getattr(ScheduleRun, name) for name in RunRow.__dataclass_fields__]
 _IS_ACTIVE = ScheduleRun.state.in_(("due", "running"))
 
@@ -135,11 +138,12 @@ async def measured_runs(
 async def active_runs(connection: AsyncConnection) -> list[str]:
     """The runs, of all tenants, that have not ended and wait for nothing but us, oldest first."""
     ended = ", ".join(f"'{status}'" for status in sorted(TERMINAL))
+    unpaid = ", ".join(f"'{reason}'" for reason in UNPAID)
     rows = await connection.execute(
         text(
             "SELECT r.id FROM schedule_runs r WHERE r.state IN ('due', 'running') AND NOT EXISTS ("
             f" SELECT FROM jobs j WHERE j.id = coalesce(r.job_id, r.anchor_job_id) AND j.status NOT IN ({ended})"
-            " AND coalesce(j.status_reason, '') <> 'budget_exhausted') ORDER BY r.due"
+            f" AND coalesce(j.status_reason, '') NOT IN ({unpaid})) ORDER BY r.due"
         )
     )
     return [row.id for row in rows]

@@ -37,8 +37,8 @@ log = structlog.get_logger(__name__)
 
 LONGEST_WAIT = timedelta(hours=12)
 """After so long a run that could not be taken further, for errors of our own, is given up."""
-BUDGET_EXHAUSTED = "budget_exhausted"
 RUN_USED_UP = "the run's budget is used up; the job is paused"
+CAP_REACHED = "the spending cap of the API key or the tenant is reached; the job is paused"
 REFUSED = (InvalidJobError, SpendingCapError, ModelNotAllowedError)
 MOST_WORDS = 500
 
@@ -64,9 +64,9 @@ class _Step:
     states: Mapping[str, JobState]
 
     def has_ended(self, job_id: str) -> bool:
-        """Whether a job does nothing more: it has ended, is gone, or its budget is used up."""
+        """Whether a job does nothing more: it has ended, is gone, or may spend no more."""
         state = self.states.get(job_id)
-        return state is None or state.status.is_terminal or state.reason == BUDGET_EXHAUSTED
+        return state is None or state.status.is_terminal or state.reason in schedule_runs.UNPAID
 
 
 async def advance(engine: AsyncEngine, deps: Submitting) -> None:
@@ -230,7 +230,7 @@ def _why_none(step: _Step, job_id: str) -> str | None:
     if state is None:
         return "the job was deleted before it was read"
     if not state.status.is_terminal:
-        return RUN_USED_UP
+        return CAP_REACHED if state.reason == "spending_cap_reached" else RUN_USED_UP
     if state.status.value in {"failed", "cancelled"}:
         return f"the job is {state.status.value}" + (f": {state.reason}" if state.reason else "")
     return None

@@ -380,19 +380,22 @@ class TestTold:
         await look(deps)
         assert [event for event, _ in await messages(deps.engine)] == ["schedule.run_skipped"]
 
-    async def test_a_run_whose_budget_is_used_up_has_no_figure_and_holds_up_no_other(
-        self, deps: SubmissionDependencies
+    @pytest.mark.parametrize(
+        ("paused", "said"), [("budget_exhausted", "budget"), ("spending_cap_reached", "spending cap")]
+    )
+    async def test_a_run_that_may_spend_no_more_has_no_figure_and_holds_up_no_other(
+        self, deps: SubmissionDependencies, paused: str, said: str
     ) -> None:
         schedule = await new_schedule(deps)
         await due_ago(deps.engine, schedule, timedelta(seconds=10))
         await look(deps)
-        await execute(deps.engine, "UPDATE jobs SET status = 'paused', status_reason = 'budget_exhausted'")
+        await execute(deps.engine, "UPDATE jobs SET status = 'paused', status_reason = :why", why=paused)
         await look(deps)
         await due_ago(deps.engine, schedule, timedelta(0))
         await look(deps)
         first, second = await the_runs(deps.engine, schedule)
         assert (first.state, second.state) == ("failed", "running")
-        assert "budget" in (first.reason or "")
+        assert said in (first.reason or "")
 
     async def test_a_schedule_ends_with_its_key(self, deps: SubmissionDependencies) -> None:
         schedule = await new_schedule(deps, key_id="key_gone")
