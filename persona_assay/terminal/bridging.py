@@ -126,14 +126,15 @@ def bridge_view(found: Json) -> "RenderableType":
     table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, collapse_padding=True)
     for header in ("texts", "metric"):
         table.add_column(header, overflow="fold")
-    for header in ("old", "bridged", "95 % interval", "change", "anchors", "finding"):
+    for header in ("old", "n", "bridged", "95 % interval", "change", "anchors", "finding"):
         table.add_column(header, justify="right", no_wrap=True)
     for row in found["figures"]:
         ends = row["bridged"].get("ci95")
         table.add_row(
-            printable(", ".join(row["group"].values()) or "all"),
+            printable(_of(row["group"]) or "all"),
             PERSONA_SCORE if row["metric"] == "persona_score" else metric_label(row["metric"]),
             _number(row["old"]["value"]),
+            f"{row['old']['n']:,}",
             _number(row["bridged"]["value"]),
             MISSING if ends is None else f"[{ends[0]:.3f}, {ends[1]:.3f}]",
             _number(row["effect"]["value"], "+"),
@@ -149,6 +150,11 @@ def bridge_view(found: Json) -> "RenderableType":
         f"{metric_label(name)} is not bridged. {_reason(why)}" for name, why in found["not_bridged"].items()
     ]
     return Group(Fitted(table), "", *(Text(printable(line)) for line in lines))
+
+
+def _of(group: Json) -> str:
+    """Which texts: a model's, a task's, or all."""
+    return str(group.get("model") or group.get("task", "").replace("_", " "))
 
 
 def _agreement_words(row: Json, what: str, many: int) -> str:

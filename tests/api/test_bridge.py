@@ -220,6 +220,9 @@ def test_the_command_line_makes_the_anchors_waits_and_tells(stack: Service, by_o
     arguments = ["bridge", "--old", by_old["id"], "--new", NEW, "--sample", "40", "--yes"]
     result = CliRunner().invoke(app, arguments, env={"ASSAY_URL": str(stack.http.base_url), "COLUMNS": "150"})
     assert result.exit_code == 0, result.output
+    # A table, or lines where it would be too wide.
+    assert re.search(r"old +n +bridged|old 0\.\d{3} · n \d+", result.output)
+    assert "run_pairs" not in result.output
     for words in ("ACC_atom", "bridged", "weighted kappa", "Bridged figures are estimates", "are simulated"):
         assert words in result.output
     (job,) = stack.get("/v1/jobs", params={"name": f"anchors of {by_old['id']}"}).json()["data"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from app.domain.metrics.registry import BY_NAME
 from app.domain.results.bridge import BridgedFigure, Design
 from app.domain.statistics.prediction_powered import FEWEST_LABELS
 
@@ -63,12 +64,16 @@ def _decides(figure: BridgedFigure) -> bool:
 def _listed(figures: Sequence[BridgedFigure]) -> str:
     """The figures, those of all texts first, with their changes."""
     told = [
-        f"{figure.metric}{_of(figure.group)}"
+        f"{_label(figure)}{_of(figure.group)}"
         + ("" if figure.effect.value is None else f" changes by {_signed(figure.effect.value)}")
         for figure in figures[:MOST_LISTED]
     ]
     more = len(figures) - len(told)
     return ", ".join(told) + (f" and {more} more" if more > 0 else "")
+
+
+def _label(figure: BridgedFigure) -> str:
+    return "PersonaScore" if figure.metric == "persona_score" else BY_NAME[figure.metric].label
 
 
 def _signed(change: float) -> str:
@@ -77,4 +82,6 @@ def _signed(change: float) -> str:
 
 
 def _of(group: Mapping[str, str]) -> str:
-    return "".join(f" of {value}" for value in group.values())
+    return "".join(
+        f" of {value.replace('_', ' ') if name == 'task' else value}" for name, value in group.items()
+    )

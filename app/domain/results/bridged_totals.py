@@ -32,8 +32,7 @@ TEXTS: Drawn = "texts"
 PAIRS: Drawn = "pairs of runs"
 OF_SENTENCES: tuple[MetricName, ...] = ("acc_atom", "ic_atom", "rc_atom", "mean")
 RC_NOT_BRIDGED = (
-    "needs_pairs_of_runs: it compares the runs of a cell; draw the anchors in whole pairs of runs, with"
-    ' "by": "run_pairs" in the sample'
+    "needs_pairs_of_runs: it compares the runs of a cell; draw the anchors in whole pairs of runs"
 )
 NO_OLD = "no_scored_sentence: the old judge scored none of them"
 NO_ANCHOR = "no_anchor: no text of these was scored by both judges"

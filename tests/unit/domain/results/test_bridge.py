@@ -174,7 +174,7 @@ class TestWords:
         assert decided(found) is False
         words = recommendation(found, 0.05)
         assert words.startswith("Not interchangeable within ± 5 %")
-        assert "acc_atom changes by -0.667" in words
+        assert "ACC_atom changes by -0.667" in words
 
     def test_few_anchors_leave_it_open_and_say_how_many_would_do(self) -> None:
         draws = np.random.default_rng(1)
@@ -206,7 +206,7 @@ class TestWords:
         assert needed is not None
         assert figure(bridged(needed - 1), "acc_atom").finding == "undecided"
         assert figure(bridged(needed), "acc_atom").finding == "interchangeable"
-        assert "range. Undecided: acc_atom changes by 0.000, " in words
+        assert "range. Undecided: ACC_atom changes by 0.000, " in words
         most = max(each.anchors_needed or 0 for each in found)
         assert f". About {most} anchors for each of them would decide. Until then" in words
         assert "-0.000" not in recommendation(
