@@ -155,7 +155,9 @@ def test_texts_that_somebody_chose_are_told_not_to_be_random(
     found = bridge(stack, {"job": by_old["id"]}, {"job": job["id"]})
     assert (found["anchors"], found["design"]) == (len(chosen), "not_random")
     assert [note.partition(":")[0] for note in found["notes"]] == ["simulated", "not_random"]
-    assert "The anchors were not drawn at random" in found["recommendation"]
+    assert found["recommendation"].startswith("The anchors were not drawn at random, so that this holds only")
+    shown = look(stack, f"/bridge?old={by_old['id']}&new={job['id']}").text
+    assert "If these anchors, which were not drawn at random, are like the other texts" in shown
 
 
 def test_a_judge_that_was_imported_is_bridged_and_marked(stack: Service) -> None:
@@ -237,6 +239,7 @@ def test_totals_are_of_the_texts_among_which_the_anchors_were_chosen(stack: Serv
     found = bridge(stack, {"job": by_old["id"]}, {"job": of_run["id"]})
     # Of some texts neither judge scored a sentence.
     assert 0 < found["texts"] <= found["anchors"]
+    assert [note.partition(":")[0] for note in found["notes"]] == ["simulated", "part"]
     low, high = figure(found, "acc_atom")["bridged"]["ci95"]
     assert high - low < 3e-6  # all of them were judged; ends are rounded outward
     assert {str(each["group"]) for each in found["figures"] if "task" in each["group"]} == {

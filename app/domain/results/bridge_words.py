@@ -11,6 +11,10 @@ NOT_RANDOM = (
     "not_random: the service did not draw the anchors, so that they may differ from the other texts. Bridged figures and intervals"
     " take for granted that they do not. Let the service draw a sample."
 )
+PART = (
+    "part: figures are of the models, personas, tasks, runs and items from which the new job's texts were taken, not of all texts of"
+    " the old job."
+)
 SIMULATED = "simulated: models or judges are simulated; the figures describe no real one."
 
 
@@ -27,8 +31,12 @@ def decided(figures: Sequence[BridgedFigure]) -> bool | None:
 
 def recommendation(figures: Sequence[BridgedFigure], within: float, design: Design = "random") -> str:
     """What to do, in words."""
-    warning = " The anchors were not drawn at random: see notes." if design == "not_random" else ""
-    return _advice(figures, f"± {within * 100:g} % of each figure's range") + warning
+    warning = (
+        "The anchors were not drawn at random, so that this holds only if they are like the other texts. "
+        if design == "not_random"
+        else ""
+    )
+    return warning + _advice(figures, f"± {within * 100:g} % of each figure's range")
 
 
 def _advice(figures: Sequence[BridgedFigure], margin: str) -> str:

@@ -16,7 +16,7 @@ from app.domain.metrics.metric import IntArray
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.results.bridge import Bridge, BridgeSide, Design
 from app.domain.results.bridge_agreement import UNREADABLE, Judged, agreements, graded_agreement
-from app.domain.results.bridge_words import NOT_RANDOM, SIMULATED, decided, recommendation
+from app.domain.results.bridge_words import NOT_RANDOM, PART, SIMULATED, decided, recommendation
 from app.domain.results.bridged_totals import (
     PAIRS,
     RC_NOT_BRIDGED,
@@ -108,6 +108,12 @@ class BridgedSide:
             )
         }
 
+    def is_part_for(self, new: "BridgedSide") -> bool:
+        """Whether the new judge's texts were chosen among some of this job's only."""
+        source = self.source_of(new)
+        named = source is not None and (source.filter.get("runs") or source.filter.get("items"))
+        return bool(named) or len(self._among(new)) < len(self.context.cells)
+
     def traits_among(self, new: "BridgedSide") -> list[tuple[int, int]]:
         """What is judged in the cells among whose texts the new judge's were chosen."""
         cells = self._among(new)
@@ -158,7 +164,7 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
     seed = sample["seed"] if sample is not None and in_pairs else None
     sentences, grades = _sentences(old, new, read, seed), _grades(old, new, read, seed)
     every = bool(sentences.anchor.all() and grades.anchor.all())
-    design: Design = "all" if every else "not_random" if source is None else "random"
+    design: Design = "all" if every else "not_random" if sample is None else "random"
     drawn = PAIRS if in_pairs else TEXTS
     figures = [
         *(bridged_sentences(sentences, within, drawn) if len(sentences.cell) else []),
@@ -181,7 +187,13 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
         interchangeable=decided(figures),
         recommendation=recommendation(figures, within, design),
         notes=[
-            note for note, holds in ((SIMULATED, simulated), (NOT_RANDOM, design == "not_random")) if holds
+            note
+            for note, holds in (
+                (SIMULATED, simulated),
+                (NOT_RANDOM, design == "not_random"),
+                (PART, old.is_part_for(new)),
+            )
+            if holds
         ],
         simulated=simulated,
     )
