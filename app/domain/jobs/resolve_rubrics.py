@@ -14,7 +14,7 @@ from app.domain.personagym.task import GymTask, task_named
 
 ATOMIC_FIELDS = ("items", "prompt", "scoring_prompt")
 GYM_FIELDS = ("description", "guidelines", "question_criteria", "rubric")
-_PLACEHOLDER = re.compile(r"\{([^\W\d][\w .-]*)\}")
+_PLACEHOLDER = re.compile(r"\{( *[^\W\d][\w .-]*)\}")
 _TASK_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _FILE_NAME = re.compile(r"(?:\S*[/\\])?([^/\\]+)\.txt", re.IGNORECASE)
 _OF_ITEM = {

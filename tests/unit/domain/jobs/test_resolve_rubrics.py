@@ -136,7 +136,9 @@ class TestOwnWords:
 
 
 class TestTemplates:
-    @pytest.mark.parametrize("name", ["colour", "persona2", "persona.__class__", "score-example", "été"])
+    @pytest.mark.parametrize(
+        "name", ["colour", "persona2", "persona.__class__", "score-example", "été", " persona "]
+    )
     def test_with_an_unknown_placeholder_are_refused_by_name(self, name: str) -> None:
         words = f"{{persona}} {{question}} {{response}} {{score_example}} {{{name}}}"
         (error,) = read_rubrics(RubricSetIn(tasks={"toxicity_control": words}), CATALOG).errors
