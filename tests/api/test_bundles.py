@@ -155,10 +155,28 @@ class TestRoundTrip:
         answer = api.get(f"/v1/jobs/{job['id']}/exports/bundle")
         assert (answer.status_code, answer.json()["code"]) == (409, "wrong_state")
 
+    def test_the_secret_of_key_words_stays_at_home(self, stack: Service, elsewhere: Service) -> None:
+        job = stack.wait(stack.submit(api_body() | {"protocol": "hardened"})["id"], "completed", "failed")
+        bundle = exported(stack, job["id"])
+        assert imported(elsewhere, bundle).status_code == 201
+        home, there = secret_of(stack, job), secret_of(elsewhere, job)
+        whole = b"".join(files_of(bundle).values()).decode()
+        assert not [secret for secret in (home, there) if secret in whole]
+        assert len(home) == len(there)
+        assert exported(elsewhere, job["id"]) == bundle
+
     def test_it_names_no_tenant_and_no_key_or_lease(self, bundle: bytes) -> None:
         whole = b"\n".join(files_of(bundle).values())
         for word in (b'"tenant"', b'"lease_owner"', b'"traceparent"', b"http://127.0.0.1", b"postgresql:"):
             assert word not in whole
+
+
+def secret_of(service: Service, job: Json) -> str:
+    """What the key words of a hardened job's texts are made with."""
+    with psycopg.connect(libpq_url(service.database_url), autocommit=True) as connection:
+        query = "SELECT spec->'hardening'->>'secret' FROM jobs WHERE id = %s"
+        (found,) = connection.execute(query, [job["id"]]).fetchone() or ("",)
+    return str(found)
 
 
 def api_body() -> Json:

@@ -53,7 +53,14 @@ async def import_(
     with tempfile.TemporaryDirectory(prefix="assay-bundle-") as directory:
         path = Path(directory) / "bundle.zip"
         await _receive(request, path)
-        found = await import_bundle(services.engine, tenant, path, services.submission.max_planned_calls)
+        submission = services.submission
+        found = await import_bundle(
+            services.engine,
+            tenant,
+            path,
+            max_planned_calls=submission.max_planned_calls,
+            secret=submission.catalog.hardened.secret,
+        )
     response.headers["Location"] = f"/v1/jobs/{found.job.id}"
     rows = found.rows
     return ImportedJob(

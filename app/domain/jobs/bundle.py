@@ -32,6 +32,18 @@ MOST_DOCUMENT_BYTES = 128 * 2**20
 """Of a file that is read as a whole."""
 
 
+NOT_IN_BUNDLES = "not in bundles"
+"""Stands for the secret of key words, which would let whoever has a bundle foretell those of the installation's other jobs."""
+
+
+def with_secret(specification: dict[str, Any], secret: str) -> dict[str, Any]:
+    """A stored specification with another secret of its judges' key words; the same one where it has none."""
+    hardening = specification.get("hardening")
+    if not hardening or not hardening.get("secret"):
+        return specification
+    return specification | {"hardening": hardening | {"secret": secret}}
+
+
 class _Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
 

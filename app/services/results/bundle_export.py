@@ -13,6 +13,7 @@ from app.db.jobs.retries import count_reopenings
 from app.domain.jobs.bundle import (
     HEADER,
     JOB,
+    NOT_IN_BUNDLES,
     RESULTS,
     SETS,
     SPECIFICATION,
@@ -20,6 +21,7 @@ from app.domain.jobs.bundle import (
     VERSION,
     BundleFile,
     BundleHeader,
+    with_secret,
 )
 from app.reports.exports.zips import Entry, one_part, zipped
 from app.services.errors import WrongStateError
@@ -62,7 +64,7 @@ class _Bundle:
             spec = await jobs.get_spec(connection, tenant, job_id)
             kept = await sets_of(connection, tenant, job_id)
         yield self._hashed(JOB, one_part(to_json(job)))
-        yield self._hashed(SPECIFICATION, one_part(to_json(spec)))
+        yield self._hashed(SPECIFICATION, one_part(to_json(with_secret(spec or {}, NOT_IN_BUNDLES))))
         yield self._hashed(RESULTS, one_part(self._results.encode()))
         yield self._hashed(SETS, one_part(b"".join(to_json(each) + b"\n" for each in kept)))
         for table in bundles.ROWS:

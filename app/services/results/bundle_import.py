@@ -28,6 +28,7 @@ from app.domain.jobs.bundle import (
     SPECIFICATION,
     TABLES,
     BundleJob,
+    with_secret,
 )
 from app.domain.jobs.bundle_rows import RowChecks, WrongRowError
 from app.domain.jobs.contract import ImportedFrom
@@ -64,15 +65,24 @@ class Imported(NamedTuple):
     rows: Mapping[str, int]
 
 
-async def import_bundle(engine: AsyncEngine, tenant: str, path: Path, max_planned_calls: int) -> Imported:
+async def import_bundle(
+    engine: AsyncEngine, tenant: str, path: Path, *, max_planned_calls: int, secret: str
+) -> Imported:
     """Writes a bundle's job, under its own id if no job here has that.
 
     Raises:
         InvalidJobError: If anything in it is wrong, or its results are not those of its rows; then nothing is written.
     """
+    Args:
+        engine: The database.
+        tenant: Whose job it becomes.
+        path: The bundle.
+        max_planned_calls: How many calls a job may have at most.
+        secret: Of this installation's key words, for calls that are made when the job is retried here.
+
     reader = await asyncio.to_thread(BundleReader, path)
     with closing(reader):
-        bundle = await asyncio.to_thread(_Bundle.read, reader, path, max_planned_calls)
+        bundle = await asyncio.to_thread(_Bundle.read, reader, path, max_planned_calls, secret)
         try:
             async with engine.begin() as connection:
                 return await bundle.write(connection, tenant)
@@ -104,7 +114,7 @@ class _Bundle:
         self.at = JOB
 
     @classmethod
-    def read(cls, reader: BundleReader, path: Path, max_planned_calls: int) -> "_Bundle":
+    def read(cls, reader: BundleReader, path: Path, max_planned_calls: int, secret: str) -> "_Bundle":
         """Checks all but the rows; blocks."""
         with path.open("rb") as file:
             digest = hashlib.file_digest(file, "sha256").hexdigest()
@@ -122,7 +132,7 @@ class _Bundle:
         source = ImportedFrom(
             job=header.job, release=header.release, sha256=digest, imported_at=datetime.now(UTC)
         )
-        return cls(reader, source, job, context, encoded)
+        return cls(reader, source, job, context, with_secret(encoded, secret))
 
     async def write(self, connection: AsyncConnection, tenant: str) -> Imported:
         """Writes all rows, and sees whether the results are those of the bundle."""
