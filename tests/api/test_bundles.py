@@ -214,9 +214,18 @@ def first_scored(found: list[Json]) -> Json:
     return next(row for row in found if row["score"] is not None)
 
 
+def first_answered(found: list[Json]) -> Json:
+    return next(row for row in found if row["status"] == "answered")
+
+
 def other_score(found: list[Json]) -> None:
     row = first_scored(found)
     row["score"] = 6 - row["score"] if row["score"] != 3 else 1
+
+
+def other_score_alone(found: list[Json]) -> None:
+    first_scored(found)["raw"] = None
+    other_score(found)
 
 
 def _set(**fields: Any) -> Callable[[list[Json]], object]:
@@ -224,7 +233,19 @@ def _set(**fields: Any) -> Callable[[list[Json]], object]:
 
 
 CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
-    "another score": ("verdicts", rows(other_score), "/results.json/"),
+    "another score": ("verdicts", rows(other_score), "/tables/verdicts.jsonl/"),
+    "another score and no reply": ("verdicts", rows(other_score_alone), "/results.json/"),
+    "a reply in other words": (
+        "verdicts",
+        rows(lambda f: first_scored(f).update(raw="I would not know.")),
+        "/tables/verdicts.jsonl/",
+    ),
+    "another text": (
+        "responses",
+        rows(lambda f: first_answered(f).update(text="One. " + first_answered(f)["text"])),
+        "/tables/responses.jsonl/",
+    ),
+    "other tokens": ("calls", rows(_set(input_tokens=7)), "/tables/shard_usage.jsonl"),
     "a verdict less": ("verdicts", rows(lambda found: found.pop()), "/results.json/"),
     "a verdict twice": ("verdicts", rows(lambda found: found.append(found[0])), "/tables/verdicts.jsonl"),
     "a score beyond the scale": (

@@ -12,6 +12,7 @@ from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.execution.response_cache_tables import ReusedReply, ShardReuse
+from app.db.execution.shard_counts import USAGE_COLUMNS
 from app.db.tables import (
     Base,
     Call,
@@ -159,6 +160,27 @@ def _columns(model: type[Base]) -> list[str]:
 def fields_of(table: str) -> frozenset[str]:
     """The names that a row of a table may have in a bundle."""
     return frozenset(_NUMBERED.get(name, name) for name in _columns(_TABLES[table]))
+
+
+_UNLIKE_CALLS = text(
+    "WITH numbers AS (SELECT id, done, row_number() OVER (ORDER BY id) - 1 AS number FROM shards WHERE job_id = :job),"
+    f" found AS (SELECT shard_id, {USAGE_COLUMNS} FROM calls WHERE shard_id IN (SELECT id FROM numbers)"
+    "  GROUP BY shard_id, stage, connection, model, tenant)"
+    " SELECT n.number, stage, model FROM found f"
+    " FULL JOIN (SELECT * FROM shard_usage WHERE shard_id IN (SELECT id FROM numbers)) u USING (shard_id, stage, model)"
+    " JOIN numbers n ON n.id = shard_id WHERE n.done"
+    " AND ((f.calls, f.failed_calls, f.input_tokens, f.output_tokens, f.cached_input_tokens, f.unpriced_calls)"
+    "   IS DISTINCT FROM"
+    "   (u.calls, u.failed_calls, u.input_tokens, u.output_tokens, u.cached_input_tokens, u.unpriced_calls)"
+    "  OR (f.usd IS NULL) <> (u.usd IS NULL) OR abs(f.usd - u.usd) > 1e-9 * abs(u.usd))"
+    " ORDER BY 1, 2, 3 LIMIT 1"
+)
+
+
+async def unlike_calls(connection: AsyncConnection, job_id: str) -> tuple[int, str, str] | None:
+    """The first finished shard, by number, whose calls of a stage and model do not add up to its usage; ``None`` if there is none."""
+    row = (await connection.execute(_UNLIKE_CALLS, {"job": job_id})).first()
+    return None if row is None else (row.number, row.stage, row.model)
 
 
 async def begin(connection: AsyncConnection) -> None:

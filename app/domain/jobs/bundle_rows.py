@@ -5,6 +5,7 @@ from itertools import pairwise
 from typing import Any
 
 from app.domain.instruments.dimension import Scale
+from app.domain.jobs.bundle_reading import ReadAgain
 from app.domain.jobs.plan import AtomicCell, Cell
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.fit import GRADES
@@ -25,14 +26,16 @@ class RowChecks:
     Args:
         spec: The job's specification.
         cells: Its cells, those of the control arm included.
+        again: What is made again of texts and replies.
     """
 
-    def __init__(self, spec: JobSpec, cells: Sequence[Cell]) -> None:
+    def __init__(self, spec: JobSpec, cells: Sequence[Cell], again: ReadAgain) -> None:
         self._spec = spec
+        self._again = again
         self._cells = cells
         self._seen = 0
         self._units: dict[tuple[int, int, int], int] = {}
-        self._checks: Mapping[str, Callable[[Row], None]] = {
+        self._checks: Mapping[str, Callable[[Row], object]] = {
             "cells": self._cell,
             "shards": self._shard,
             "preparations": self._preparation,
@@ -101,6 +104,8 @@ class RowChecks:
         places = [0, *(place for span in zip(starts, ends, strict=True) for place in span), length]
         if len(starts) > _MOST or any(one > other for one, other in pairwise(places)):
             raise WrongRowError("unit_starts, unit_ends: must lie one after the other in the text")
+        if not self._again.sentences(row):
+            raise WrongRowError("unit_starts, unit_ends: not the sentences that the text is split into")
         self._units[cell.ordinal, run, item] = len(starts)
 
     def _place(self, row: Row) -> tuple[Cell, int]:
@@ -111,20 +116,25 @@ class RowChecks:
             raise WrongRowError("cell, run, item: no response is there")
         return cell, self._units[place]
 
-    def _second_verdict(self, row: Row) -> None:
+    def _second_verdict(self, row: Row) -> Scale:
         cell, units = self._place(row)
         _number(row, "unit", units)
-        dimension = cell.dimensions[_number(row, "trait", len(cell.dimensions))]
-        _score(row, dimension.scale)
+        scale = cell.dimensions[_number(row, "trait", len(cell.dimensions))].scale
+        _score(row, scale)
+        return scale
 
     def _verdict(self, row: Row) -> None:
-        self._second_verdict(row)
+        scale = self._second_verdict(row)
         _number(row, "judge", len(self._spec.judges))
+        if not self._again.verdict(row, scale):
+            raise WrongRowError("status, score: not what the reply says (raw)")
 
     def _grade(self, row: Row) -> None:
         self._place(row)
         _number(row, "judge", len(self._spec.judges))
         _score(row, GRADES)
+        if not self._again.grade(row):
+            raise WrongRowError("status, score: not what the reply says (raw)")
 
 
 def _number(row: Row, name: str, below: int) -> int:

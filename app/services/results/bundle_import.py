@@ -30,11 +30,13 @@ from app.domain.jobs.bundle import (
     BundleJob,
     with_secret,
 )
+from app.domain.jobs.bundle_reading import ReadAgain
 from app.domain.jobs.bundle_rows import RowChecks, WrongRowError
 from app.domain.jobs.contract import ImportedFrom
 from app.domain.jobs.plan import cells_of, control_cells_of, count_calls
 from app.domain.jobs.specification import JobSpec
 from app.domain.results.contract import Results
+from app.instruments.rules import RULES
 from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
 from app.services.job_context import JobContext, decode_spec
@@ -42,6 +44,7 @@ from app.services.jobs.listing import note_scores
 from app.services.results.bundle_file import BundleReader, told, wrong
 from app.services.results.bundle_sets import write_sets
 from app.services.results.compute import Computed, JobRows, read_rows, render_results
+from app.services.results.manifest import RELEASE
 
 log = structlog.get_logger(__name__)
 
@@ -70,9 +73,6 @@ async def import_bundle(
 ) -> Imported:
     """Writes a bundle's job, under its own id if no job here has that.
 
-    Raises:
-        InvalidJobError: If anything in it is wrong, or its results are not those of its rows; then nothing is written.
-    """
     Args:
         engine: The database.
         tenant: Whose job it becomes.
@@ -80,6 +80,9 @@ async def import_bundle(
         max_planned_calls: How many calls a job may have at most.
         secret: Of this installation's key words, for calls that are made when the job is retried here.
 
+    Raises:
+        InvalidJobError: If anything in it is wrong, or its results are not those of its rows; then nothing is written.
+    """
     reader = await asyncio.to_thread(BundleReader, path)
     with closing(reader):
         bundle = await asyncio.to_thread(_Bundle.read, reader, path, max_planned_calls, secret)
@@ -93,7 +96,7 @@ async def import_bundle(
 
 
 def _words(error: StatementError) -> str:
-    return str(error.orig).partition("\n")[0]
+    return str(error.orig).partition("\n")[0][:300]
 
 
 class _Bundle:
@@ -176,7 +179,8 @@ class _Bundle:
     async def _write_rows(self, connection: AsyncConnection, tenant: str, job_id: str) -> dict[str, int]:
         """Writes the rows of all tables, so many at a time; how many each has."""
         context = self._context
-        checks = RowChecks(context.spec, (*context.cells, *context.control))
+        again = await asyncio.to_thread(self._read_again)
+        checks = RowChecks(context.spec, (*context.cells, *context.control), again)
         writer = RowWriter(connection, tenant, job_id)
         counts = {}
         for table in bundles.ROWS:
@@ -194,7 +198,23 @@ class _Bundle:
                     checks.check_whole()
                 except WrongRowError as error:
                     raise wrong(self.at, str(error)) from error
+        await self._check_usage(connection, job_id)
         return counts
+
+    async def _check_usage(self, connection: AsyncConnection, job_id: str) -> None:
+        """Sees whether what the job's shards took is what their calls add up to."""
+        unlike = await bundles.unlike_calls(connection, job_id)
+        if unlike is not None:
+            shard, stage, model = unlike
+            why = f"shard {shard}, {stage}, {model}: not what the calls in calls.jsonl add up to"
+            raise wrong(f"{TABLES}shard_usage.jsonl", why)
+
+    def _read_again(self) -> ReadAgain:
+        """How texts are split again by the segmenter that the job names, and replies read again if this release read them."""
+        name, known = self._context.spec.instrument.segmenter, RULES.segmenter
+        release = _release(self._reader.json(RESULTS))
+        segmenter = known.load(name) if name in known.names else None
+        return ReadAgain(self._context.spec, segmenter, replies=release == RELEASE)
 
     def _some(self, rows: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
         """The next rows: fewer where they are long, so that memory holds few long ones."""
@@ -248,6 +268,15 @@ class _Bundle:
             place, why = difference
             raise wrong(RESULTS + place, f"not what the rows give: {why}")
         return computed
+
+
+def _release(results: Any) -> str | None:
+    """The release that computed results, if they are any."""
+    try:
+        found: str | None = results["manifest"]["versions"]["persona-assay"]
+    except (LookupError, TypeError):
+        return None
+    return found
 
 
 def _own(job_id: str) -> str:
