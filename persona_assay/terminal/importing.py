@@ -93,12 +93,13 @@ def import_(
             wanted = next(iter(bodies.values())) if len(bodies) == 1 else bodies
             output.write_text(json.dumps(wanted, ensure_ascii=False, indent=1) + "\n", "utf-8")
             say(f"Written to {output}")
-        stored = _stored(client, bodies) if is_sent else {}
+        stored = {}
+        for kind, body in bodies.items() if is_sent else ():
+            stored[kind] = _stored(client, kind, body)
+            if not as_json:
+                click.echo(stored[kind])
         if as_json:
             _print(files, previews, stored)
-        else:
-            for id_ in stored.values():
-                click.echo(id_)
 
 
 def _read(client: "AssayClient", file: Path, options: Mapping[str, Any]) -> ImportPreview:
@@ -113,19 +114,8 @@ def _read(client: "AssayClient", file: Path, options: Mapping[str, Any]) -> Impo
 
 
 def _bodies(previews: Sequence[ImportPreview], asked: Body, name: str | None) -> dict[str, Body]:
-    """What the files have together: a job, a persona set, a question set."""
-    jobs = [preview["job"] for preview in previews if preview["job"]]
-    if len(jobs) > 1 and any(isinstance(job["responses"], dict) for job in jobs):
-        raise CommandError("a file of more than 4 MiB becomes a job of its own: import each by itself")
+    """What the files have together: sets, which are stored first, as they need nothing; and jobs."""
     found: dict[str, Body] = {}
-    if jobs:
-        found["job"] = {
-            "personas": _distinct(each for job in jobs for each in job["personas"]),
-            "tasks": _distinct(each for job in jobs for each in job["tasks"]),
-            "responses": _together([job["responses"] for job in jobs]),
-        }
-        imported = _distinct(each for job in jobs for each in job.get("judges", []))
-        found["job"] |= asked | ({"judges": [*imported, *asked.get("judges", [])]} if imported else {})
     personas = _distinct(
         each for preview in previews if preview["persona_set"] for each in preview["persona_set"]["personas"]
     )
@@ -138,7 +128,26 @@ def _bodies(previews: Sequence[ImportPreview], asked: Body, name: str | None) ->
                 questions.setdefault(persona, {}).setdefault(task, []).extend(each)
     if questions:
         found["question_set"] = {"questions": questions}
+    jobs = _jobs([preview["job"] for preview in previews if preview["job"]], asked)
+    found |= {"job" if n == 1 else f"job_{n}": job for n, job in enumerate(jobs, 1)}
     return {kind: body | ({"name": name} if name else {}) for kind, body in found.items()}
+
+
+def _jobs(jobs: Sequence[Any], asked: Body) -> list[Body]:
+    """A job for each file that was uploaded, and one for all others."""
+    uploaded = [job for job in jobs if isinstance(job["responses"], dict)]
+    others = [job for job in jobs if isinstance(job["responses"], list)]
+    found = []
+    for some in ([others] if others else []) + [[job] for job in uploaded]:
+        body = {
+            "personas": _distinct(each for job in some for each in job["personas"]),
+            "tasks": _distinct(each for job in some for each in job["tasks"]),
+            "responses": _together([job["responses"] for job in some]),
+        }
+        imported = _distinct(each for job in some for each in job.get("judges", []))
+        judges = {"judges": [*imported, *asked.get("judges", [])]} if imported else {}
+        found.append(body | asked | judges)
+    return found
 
 
 def _together(responses: Sequence[Any]) -> Any:
@@ -152,18 +161,13 @@ def _distinct(values: Any) -> list[Any]:
     return list({json.dumps(value, sort_keys=True): value for value in values}.values())
 
 
-def _stored(client: "AssayClient", bodies: Mapping[str, Body]) -> dict[str, str]:
-    """The ids of what there is, once it is stored; sets first, as they are needed by nothing that could fail."""
-    ids: dict[str, str] = {}
-    if "persona_set" in bodies:
-        body = bodies["persona_set"]
-        ids["persona_set"] = client.keep_personas(body["personas"], name=body.get("name"))["id"]
-    if "question_set" in bodies:
-        body = bodies["question_set"]
-        ids["question_set"] = client.keep_questions(body["questions"], name=body.get("name"))["id"]
-    if "job" in bodies:
-        ids["job"] = _submitted(client, bodies["job"])["id"]
-    return ids
+def _stored(client: "AssayClient", kind: str, body: Body) -> str:
+    """The id of a set or job, once it is stored."""
+    if kind == "persona_set":
+        return client.keep_personas(body["personas"], name=body.get("name"))["id"]
+    if kind == "question_set":
+        return client.keep_questions(body["questions"], name=body.get("name"))["id"]
+    return _submitted(client, body)["id"]
 
 
 def _submitted(client: "AssayClient", body: Body) -> Job:

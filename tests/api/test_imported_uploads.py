@@ -145,14 +145,22 @@ class TestCommand:
         (cell,) = stack.get(f"/v1/jobs/{id_}/results").json()["cells"]
         assert cell["metrics"]["mean"]["value"] == 2.0
 
-    def test_a_large_file_is_not_put_together_with_others(self, api: Service, tmp_path: Path) -> None:
-        large, small = tmp_path / "large.jsonl", tmp_path / "small.jsonl"
-        small.write_bytes(jsonl(ROWS))
-        large.write_bytes(small.read_bytes() * 400)
-        result = assay(api, large, small, "--submit")
-        assert result.exit_code != 0
-        assert "import each by itself" in result.output
-        assert api.count("SELECT count(*) FROM jobs") == 0
+    def test_of_several_files_each_large_one_is_a_job(self, api: Service, tmp_path: Path) -> None:
+        sizes = {"small": 3, "large": 50, "larger": 60, "also small": 4}
+        for name, texts in sizes.items():
+            rows = [{"persona": "a clown", "response": "Ha, " * 25_000}] * texts
+            (tmp_path / f"{name}.jsonl").write_bytes(jsonl(rows))
+        files = [tmp_path / f"{name}.jsonl" for name in sizes]
+        out = tmp_path / "jobs.json"
+        result = assay(api, *files, "--trait", "E=high", "-o", out)
+        assert result.exit_code == 0, result.output
+        jobs = json.loads(out.read_text("utf-8"))
+        assert [*jobs] == ["job", "job_2", "job_3"]
+        assert len(jobs["job"]["responses"]) == sizes["small"] + sizes["also small"]
+        for name, large in (("job_2", "large"), ("job_3", "larger")):
+            assert records(api, jobs[name]["responses"]["upload"]) == sizes[large]
+            answer = plan(api, jobs[name])
+            assert answer.status_code == 200, answer.text
 
     def test_a_file_is_sent_once_however_often_it_is_read(self, api: Service, tmp_path: Path) -> None:
         file, out = tmp_path / "rows.jsonl", tmp_path / "job.json"
