@@ -340,6 +340,11 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
         "/job.json/started_at",
     ),
     "a wrong request": ("job.json", document(lambda f: f["request"].update(models=1)), "/job.json/request"),
+    "a request of no task": (
+        "job.json",
+        document(lambda found: found["request"].update(tasks=[{}])),
+        "/job.json/request",
+    ),
     "a set of another content": (
         "sets.jsonl",
         lambda _: b'{"id": "qset_0", "name": null, "content": {"p": {"t": ["?"]}}, "made": true}\n',

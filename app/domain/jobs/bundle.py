@@ -67,12 +67,26 @@ class BundleHeader(_Strict):
     files: dict[str, BundleFile]
 
 
+class _Model(BaseModel):
+    model: str
+    label: str | None = None
+
+
+class _ImportedJudge(BaseModel):
+    imported: str
+
+
+class _Task(BaseModel):
+    task: str
+
+
 class _Request(BaseModel):
     """What is read of a stored request, whoever wrote it."""
 
-    models: list[Any] | None = None
-    judges: list[Any] | None = None
-    tasks: list[Any] | None = None
+    models: list[str | _Model] | None = None
+    judges: list[str | _Model | _ImportedJudge] | None = None
+    tasks: list[str | _Task] | None = None
+    responses: dict[str, Any] | list[dict[str, Any]] | None = None
     thresholds: list[str] | None = None
     minimum_coverage: float | None = None
     reuse: dict[str, str] | None = None
