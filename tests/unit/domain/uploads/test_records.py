@@ -134,3 +134,11 @@ def test_two_grades_of_one_judge_are_told_not_one_of_them_dropped() -> None:
     found = read_rows(7, [ROW | {"grades": [("a", 1), ("a", 5)]}], CURRENT)
     message = "the key 'a' appears more than once in one object"
     assert (found.records, found.errors) == ([], [RecordError(7, "/grades", message)])
+
+
+def test_errors_beyond_those_that_are_told_are_counted_alike() -> None:
+    line = b'{"persona": "E-low", "text": 5, "runs": 3}\n'
+    whole, in_parts = read(line * 30, []), read(line * 30, [len(line) * n for n in range(30)])
+    assert len(whole.errors) == ERRORS_KEPT
+    assert whole.errors == in_parts.errors
+    assert whole.wrong == in_parts.wrong == 30 * 3
