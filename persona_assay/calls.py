@@ -13,6 +13,11 @@ from persona_assay.errors import AssayError, ProblemError, ProblemField
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
+SECONDS, CONNECT_SECONDS = 60.0, 5.0
+"""How long an answer, and a connection, is waited for: the partial results of a large job take seconds."""
+PLANNING_SECONDS = 300.0
+"""The same of a plan, which of hundreds of thousands of existing texts takes minutes on a busy machine."""
+
 Query = Mapping[str, str | Sequence[str]]
 
 
@@ -90,6 +95,7 @@ class Call(Generic[T_co]):
         headers: Further headers.
         is_repeatable: Whether a second time changes nothing, so that it may be made again when its answer was lost.
         is_awaited: Whether it is made again while the answer is 202, which says that what it asks for takes long.
+        seconds: How long the next bytes of the answer are waited for.
     """
 
     method: str
@@ -102,6 +108,7 @@ class Call(Generic[T_co]):
     headers: Mapping[str, str] = field(default_factory=dict)
     is_repeatable: bool = True
     is_awaited: bool = False
+    seconds: float = SECONDS
 
     @property
     def path(self) -> str:
@@ -128,6 +135,12 @@ class Call(Generic[T_co]):
             "params": query,
             "content": content,
             "headers": headers,
+            "timeout": (
+                CONNECT_SECONDS,
+                self.seconds,
+                SECONDS,
+                SECONDS,
+            ),  # to connect, read, write, wait for a place
         }
 
     def after(self, cursor: str) -> "Call[T_co]":

@@ -23,7 +23,6 @@ log = logging.getLogger("persona_assay")
 DEFAULT_URL = "http://127.0.0.1:8321"
 TERMINAL = frozenset({"completed", "failed", "cancelled"})
 
-TIMEOUT = httpx2.Timeout(60.0, connect=5.0)  # the partial results of a large job take seconds
 RETRY_SECONDS = 60.0
 FOLLOWING_RETRY_SECONDS = 600.0
 """How long a service may be away from somebody who only waits."""
@@ -79,7 +78,7 @@ class Core:
 
     def settings(self) -> dict[str, Any]:
         """What the HTTP library's client is made from."""
-        return {"base_url": self.url, "headers": self.headers, "timeout": TIMEOUT}
+        return {"base_url": self.url, "headers": self.headers}
 
     def explained(self, error: Exception) -> AssayError:
         """What went wrong, as whoever made the call can act on it."""

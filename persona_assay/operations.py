@@ -7,7 +7,16 @@ from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeAlias
 
-from persona_assay.calls import Call, Query, given, read_bytes, read_json, read_nothing, repetition_key
+from persona_assay.calls import (
+    PLANNING_SECONDS,
+    Call,
+    Query,
+    given,
+    read_bytes,
+    read_json,
+    read_nothing,
+    repetition_key,
+)
 from persona_assay.notebook import read_figure, read_results
 from persona_assay.types import (
     AnnotationList,
@@ -101,7 +110,8 @@ def submit(job: JobIn, *, idempotency_key: str | None = None) -> Call[JobDetail]
     Returns:
         The accepted job.
     """
-    return Call("POST", "/v1/jobs", read_json, body=job, headers=repetition_key(idempotency_key))
+    headers = repetition_key(idempotency_key)
+    return Call("POST", "/v1/jobs", read_json, body=job, headers=headers, seconds=PLANNING_SECONDS)
 
 
 def clone(
@@ -118,8 +128,9 @@ def clone(
         The new job.
     """
     body = {"changes": dict(changes or {})}
-    headers = repetition_key(idempotency_key)
-    return Call("POST", f"{JOB}/clone", read_json, {"job_id": job_id}, body=body, headers=headers)
+    headers, seconds = repetition_key(idempotency_key), PLANNING_SECONDS
+    names = {"job_id": job_id}
+    return Call("POST", f"{JOB}/clone", read_json, names, body=body, headers=headers, seconds=seconds)
 
 
 def create_share_link(
@@ -198,7 +209,7 @@ def plan(job: JobIn, *, detect: DetectIn | None = None) -> Call[Plan]:
         detect: A difference of two models: `detection` then gives the number of personas, wordings and iterations that detects it.
     """
     body = job if detect is None else {**job, "detect": detect}
-    return Call("POST", "/v1/jobs/plan", read_json, body=body)
+    return Call("POST", "/v1/jobs/plan", read_json, body=body, seconds=PLANNING_SECONDS)
 
 
 def jobs(

@@ -9,7 +9,7 @@ from app.domain.jobs.plan import GymCell
 from app.domain.jobs.qa_request import MOST_ANSWERS, QaIn
 from app.domain.jobs.request import ResponseIn
 from app.domain.jobs.specification import ProvidedResponse
-from app.domain.jobs.text_source import StoredText
+from app.domain.jobs.text_source import StoredText, UploadedText
 from app.domain.personagym.task import GymTask, task_named
 
 MOST_QUESTIONS = 32_767
@@ -97,7 +97,9 @@ class AskedQuestions:
         tasks: The ids of its PersonaGym tasks; responses of other tasks name no questions.
     """
 
-    def __init__(self, responses: Iterable[ResponseIn | StoredText], tasks: Collection[str]) -> None:
+    def __init__(
+        self, responses: Iterable[ResponseIn | StoredText | UploadedText], tasks: Collection[str]
+    ) -> None:
         self._numbers: dict[tuple[str, str], dict[str, int]] = {}
         for response in responses:
             if response.task in tasks and response.question is not None:

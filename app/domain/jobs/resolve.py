@@ -32,6 +32,7 @@ from app.domain.jobs.resolve_verdicts import VerdictsPlacer, check_imported, imp
 from app.domain.jobs.source_request import UploadTextsIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
 from app.domain.jobs.stored_texts import Chosen, choose, place
+from app.domain.jobs.text_source import UploadedText
 from app.domain.jobs.uneven_runs import uneven_runs
 from app.domain.jobs.verdicts_request import ImportedJudgeIn
 from app.domain.judging.hardening import key_problems
@@ -105,7 +106,7 @@ class _Resolver:
         self.catalog = catalog
         self.problems = Problems()
         self._fail = self.problems.fail
-        self.texts: list[tuple[str, ResponseIn]] = []
+        self.texts: Iterable[tuple[str, ResponseIn | UploadedText]] = []
         self.asked = AskedQuestions((), ())
 
     def resolve(self) -> Resolution:
@@ -439,10 +440,10 @@ class _Resolver:
             self.texts = [(f"/responses/{n}", response) for n, response in enumerate(sent)]
         elif isinstance(sent, UploadTextsIn):
             self.texts = self._uploaded_texts()
-        texts = [text for _, text in self.texts] if self.chosen is None else self.chosen.texts
+        texts = (text for _, text in self.texts) if self.chosen is None else self.chosen.texts
         self.asked = AskedQuestions(texts, {task.id for task in gym_tasks})
 
-    def _uploaded_texts(self) -> list[tuple[str, ResponseIn]]:
+    def _uploaded_texts(self) -> Iterable[tuple[str, UploadedText]]:
         found = self.catalog.kept.uploaded
         if isinstance(found, str):
             self._fail("/responses/upload", found)
@@ -450,7 +451,7 @@ class _Resolver:
             return []
         for pointer, problem in found.problems(self.catalog.instrument):
             self._fail(pointer, problem)
-        return found.texts
+        return found
 
     def _placed(self, spec: JobSpec, cells: tuple[Cell, ...]) -> tuple[JobSpec, tuple[ProvidedResponse, ...]]:
         """The specification with what existing texts add to it, and where each of them belongs."""

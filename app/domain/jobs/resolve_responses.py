@@ -8,6 +8,7 @@ from app.domain.jobs.plan import AtomicCell, Cell, gym
 from app.domain.jobs.request import ResponseIn
 from app.domain.jobs.resolve_verdicts import VerdictsPlacer
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
+from app.domain.jobs.text_source import UploadedText
 
 Fail = Callable[[str, str], None]
 
@@ -28,7 +29,7 @@ class ResponsesPlacer:
         self._asked, self._verdicts, self._fail = asked, verdicts, fail
 
     def place(
-        self, texts: Iterable[tuple[str, ResponseIn]], spec: JobSpec, cells: Sequence[Cell]
+        self, texts: Iterable[tuple[str, ResponseIn | UploadedText]], spec: JobSpec, cells: Sequence[Cell]
     ) -> tuple[ProvidedResponse, ...]:
         """Where each text belongs, given with where it stands in the request; what fits nowhere is told."""
         by_name = {(spec.models[c.model].label, c.persona.id, c.task.id): c for c in cells}
@@ -73,7 +74,7 @@ class ResponsesPlacer:
             )
         return tuple(placed)
 
-    def _item_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
+    def _item_index(self, response: ResponseIn | UploadedText, cell: Cell, pointer: str) -> int | None:
         if not isinstance(cell, AtomicCell):
             return self._question_index(response, cell, pointer)
         if response.question is not None:
@@ -98,7 +99,7 @@ class ResponsesPlacer:
         )
         return None
 
-    def _question_index(self, response: ResponseIn, cell: Cell, pointer: str) -> int | None:
+    def _question_index(self, response: ResponseIn | UploadedText, cell: Cell, pointer: str) -> int | None:
         if response.item is not None:
             self._fail(f"{pointer}/item", f"is only for atomic tasks, and {cell.task.id!r} is not one")
         if response.question is None:

@@ -8,7 +8,7 @@ from app.domain.jobs.plan import Cell, GymCell, traits_at
 from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import JobIn, JudgingIn, ResponseIn
 from app.domain.jobs.source_request import UploadTextsIn
-from app.domain.jobs.text_source import StoredText
+from app.domain.jobs.text_source import StoredText, UploadedText
 from app.domain.jobs.verdicts_request import ImportedJudgeIn, VerdictsIn
 from app.domain.judging.imported import GivenUnits, ImportedScores, Score, readings
 from app.domain.providers.model import Model
@@ -64,7 +64,9 @@ class VerdictsPlacer:
         self._with_units: str | None = None
         self._without_text = False
 
-    def place(self, response: ResponseIn, cell: Cell, item: int, pointer: str) -> tuple[ImportedScores, ...]:
+    def place(
+        self, response: ResponseIn | UploadedText, cell: Cell, item: int, pointer: str
+    ) -> tuple[ImportedScores, ...]:
         """What each imported judge said of a response, on each trait on which it is judged."""
         traits = {dimension.id: (trait, dimension.scale) for trait, dimension in traits_at(cell, item)}
         found: dict[tuple[int, int], ImportedScores] = {}
@@ -85,7 +87,9 @@ class VerdictsPlacer:
         self._note_units(response, pointer)
         return tuple(found.values())
 
-    def grades(self, response: ResponseIn, cell: Cell, pointer: str) -> tuple[tuple[int, int | None], ...]:
+    def grades(
+        self, response: ResponseIn | UploadedText, cell: Cell, pointer: str
+    ) -> tuple[tuple[int, int | None], ...]:
         """The judges that graded an answer to PersonaGym's question, each with its grade."""
         at = f"{pointer}/grades"
         if not isinstance(cell, GymCell):
@@ -133,7 +137,7 @@ class VerdictsPlacer:
             self._fail(field if whole else f"{field}/{n}", problem)
         return scores, field
 
-    def _check_text(self, response: ResponseIn, pointer: str) -> None:
+    def _check_text(self, response: ResponseIn | UploadedText, pointer: str) -> None:
         if _has_text(response) or response.units:
             return
         if self._called is not None:
@@ -141,7 +145,7 @@ class VerdictsPlacer:
         elif not response.verdicts and not response.grades:
             self._fail(f"{pointer}/text", "is required where there are no verdicts")
 
-    def _note_units(self, response: ResponseIn, pointer: str) -> None:
+    def _note_units(self, response: ResponseIn | UploadedText, pointer: str) -> None:
         if response.units and self._with_units is None:
             self._with_units = f"{pointer}/units"
         self._without_text |= not _has_text(response)
@@ -155,7 +159,7 @@ class VerdictsPlacer:
         return "sentences" if self._with_units is not None or self._without_text else None
 
 
-def _has_text(response: ResponseIn) -> bool:
+def _has_text(response: ResponseIn | UploadedText) -> bool:
     """Whether the text itself was given; of an upload that is known of where it is stored."""
     text: object = response.text
     return text.elsewhere.text if isinstance(text, StoredText) else text is not None

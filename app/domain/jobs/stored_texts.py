@@ -13,17 +13,19 @@ from app.domain.instruments.persona import Persona
 from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.brought_answers import AskedQuestions
 from app.domain.jobs.plan import AtomicCell, Cell
-from app.domain.jobs.request import ResponseIn, TaskIn
+from app.domain.jobs.request import TaskIn
 from app.domain.jobs.run_pairs import Names, run_pairs
 from app.domain.jobs.source_request import FilterIn, JobTextsIn, SampleIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
-from app.domain.jobs.text_source import StoredText, TextSource
+from app.domain.jobs.text_source import StoredText, TextSource, UploadedText
 from app.domain.providers.model import Model
 from app.domain.suggestion import did_you_mean
 
 POINTER = "/responses"
 MOST_TEXTS = 200_000
 """As many as a list may have."""
+MOST_UPLOADED = 500_000
+"""Of an upload: 1 GB of the atomic paper's texts are 455,000."""
 MOST_NAMED = 5
 """Names that a message lists."""
 
@@ -55,15 +57,21 @@ class UploadedTexts:
 
     Attributes:
         rules: Versions of the rules by which its texts were read.
-        texts: The responses, each with a pointer to it; in place of its text stands where that is stored.
+        texts: The responses; in place of its text each has where that is stored.
+        place: What their numbers count, ``lines`` or ``rows`` of the file, or its ``records``.
     """
 
     rules: Mapping[str, str]
-    texts: list[tuple[str, ResponseIn]]
+    texts: Sequence[UploadedText]
+    place: str
+
+    def __iter__(self) -> Iterator[tuple[str, UploadedText]]:
+        """The responses, each with a pointer to it."""
+        return ((f"{POINTER}/upload/{self.place}/{text.line}", text) for text in self.texts)
 
     def problems(self, instrument: InstrumentRef) -> Iterator[tuple[str, str]]:
         """What a job cannot use it for, by pointer."""
-        judged = any(response.verdicts or response.grades for _, response in self.texts)
+        judged = any(text.verdicts or text.grades for text in self.texts)
         for kind in ("segmenter", "refusals", *(("injections",) if judged else ())):
             wanted = getattr(instrument, kind)
             if self.rules[kind] != wanted:

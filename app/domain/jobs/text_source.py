@@ -1,8 +1,10 @@
 """An existing text that stays in the database, and where a job's texts were copied from."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
+
+from app.domain.jobs.verdicts_request import VerdictsIn
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +62,56 @@ class StoredText:
     question: str | None = None
     upload: str | None = None
     elsewhere: Elsewhere = NOT_JUDGED
+
+
+@dataclass(frozen=True, slots=True)
+class UploadedText:
+    """A response of an upload as a job takes it, as it would take one of its body: there are so many that each of them is small.
+
+    Attributes:
+        line: Its line in the file, or its row.
+        text: Where its text is, with its names.
+        run: Its run, if it has one.
+        verdicts: What imported judges said of its sentences, and ``grades`` of an answer to PersonaGym's question.
+        units: Whether its sentences were given: then not empty, but what they are is stored with the text.
+    """
+
+    line: int
+    text: StoredText
+    run: int | None
+    verdicts: Sequence[VerdictsIn] = ()
+    grades: Mapping[str, int | None] = field(default_factory=dict)
+    units: Sequence[str] = ()
+
+    @property
+    def persona(self) -> str:
+        """Its persona's id."""
+        return self.text.persona
+
+    @property
+    def task(self) -> str:
+        """Its task's id."""
+        return self.text.task
+
+    @property
+    def model(self) -> str:
+        """Its writer's label."""
+        return self.text.model
+
+    @property
+    def item(self) -> str | None:
+        """Its item's id, if it has one."""
+        return self.text.item
+
+    @property
+    def instruction(self) -> int | None:
+        """Number of its persona instruction, if known."""
+        return self.text.instruction
+
+    @property
+    def question(self) -> str | None:
+        """What it answers, of a PersonaGym task."""
+        return self.text.question
 
 
 @dataclass(frozen=True, slots=True)

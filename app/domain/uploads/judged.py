@@ -7,11 +7,12 @@ from app.domain.errors import FieldError
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import texts_at
 from app.domain.jobs.request import ResponseIn
-from app.domain.jobs.text_source import NOT_JUDGED, Elsewhere, StoredText
+from app.domain.jobs.text_source import NOT_JUDGED, Elsewhere, StoredText, UploadedText
 from app.domain.jobs.verdicts_request import VerdictsIn
 from app.domain.judging.imported import ImportedScores, Span, count_problems, whole
 
-_GIVEN = ["given with the upload"]
+_GIVEN = ("given with the upload",)
+_NO_GRADES: dict[str, int | None] = {}
 """Stands for sentences that were given: where they are is stored with the text."""
 
 
@@ -69,16 +70,24 @@ def elsewhere(judged: Mapping[str, Any] | None) -> Elsewhere:
     return Elsewhere(judged.get("text", True), doubtful, judged.get("doubtful_text", False))
 
 
-def as_response(names: Mapping[str, Any], text: StoredText, judged: Mapping[str, Any] | None) -> ResponseIn:
-    """A record as it would stand in a job's body, with the place of its text."""
-    given: dict[str, Any] = {**names, "text": text}
+def as_uploaded(
+    line: int, run: int | None, text: StoredText, judged: Mapping[str, Any] | None
+) -> UploadedText:
+    """A record as a job takes it.
+
+    Args:
+        line: Its line, or row.
+        run: Its run, if it was given.
+        text: Where its text is.
+        judged: What was kept of what imported judges said.
+    """
     if judged is None:
-        return ResponseIn.made(**given)
+        return UploadedText(line, text, run, (), _NO_GRADES)
     verdicts = [
         VerdictsIn.model_construct({"judge", "score"}, judge=judge, dimension=dimension, score=said)
         if not isinstance(said, list)
         else VerdictsIn.model_construct({"judge", "scores"}, judge=judge, dimension=dimension, scores=said)
         for judge, dimension, said in judged.get("verdicts", ())
     ]
-    units = _GIVEN if judged.get("units") else []
-    return ResponseIn.made(**given, verdicts=verdicts, grades=judged.get("grades", {}), units=units)
+    units = _GIVEN if judged.get("units") else ()
+    return UploadedText(line, text, run, verdicts, judged.get("grades", _NO_GRADES), units)

@@ -14,18 +14,17 @@ from app.db.uploads.tables import UploadRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.rules import RuleBook, Rules
 from app.domain.jobs.import_preview import ImportPreview
-from app.domain.jobs.request import ResponseIn
-from app.domain.jobs.stored_texts import MOST_TEXTS, UploadedTexts
-from app.domain.jobs.text_source import StoredText
+from app.domain.jobs.stored_texts import MOST_UPLOADED, UploadedTexts
+from app.domain.jobs.text_source import StoredText, UploadedText
 from app.domain.uploads.contract import Upload
 from app.domain.uploads.formats import HEAD_BYTES, TOOL_FILE, Format, format_of
-from app.domain.uploads.judged import as_response, elsewhere
+from app.domain.uploads.judged import as_uploaded, elsewhere
 from app.domain.uploads.records import Place, Read, read_lines
 from app.services.errors import NotFoundError
 from app.services.identifiers import id_form, new_id
 from app.services.long_texts import on_a_thread
 from app.services.uploads.packed import WAIT_SECONDS, Reading
-from app.services.uploads.progress import NAMES, progress, record_columns
+from app.services.uploads.progress import progress, record_columns
 from app.services.uploads.readings import Readings
 
 UPLOAD = "upl"
@@ -236,12 +235,12 @@ async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> Up
         fault = _fault(row)
         if fault is not None:
             return fault
-        place = f"/responses/upload/{PLACES.get(row.format, 'lines')}"
+        same: dict[str, str] = {}
         texts = [
-            (f"{place}/{record.line}", _response(upload_id, record))
+            _taken(upload_id, record, same)
             async for record in uploads.read_records(connection, tenant, upload_id)
         ]
-    return UploadedTexts(row.rules, texts)
+    return UploadedTexts(row.rules, texts, PLACES.get(row.format, "lines"))
 
 
 def _fault(row: UploadRow) -> str | None:
@@ -252,20 +251,26 @@ def _fault(row: UploadRow) -> str | None:
         return f"is {row.status}: {row.received:,} of {row.size:,} bytes, {row.error_count:,} errors"
     if row.format == TOOL_FILE and not row.records:
         return "is another tool's file, of which POST /v1/imports has not made records yet"
-    if row.records > MOST_TEXTS:
-        return f"{row.records:,} texts; at most {MOST_TEXTS:,}: upload them as several files"
+    if row.records > MOST_UPLOADED:
+        return f"{row.records:,} texts; at most {MOST_UPLOADED:,}: upload them as several files"
     return None
 
 
-def _response(upload_id: str, record: Any) -> ResponseIn:
-    """A record as it would stand in a job's body, with the place of its text."""
+def _taken(upload_id: str, record: Any, same: dict[str, str]) -> UploadedText:
+    """A record as a job takes it; a name that many have is held once, among the ``same``."""
+
+    def once(name: str) -> Any:
+        value = getattr(record, name)
+        return value if value is None else same.setdefault(value, value)
+
     stored = StoredText(
-        *(record.model, record.persona, record.task, record.item, record.run or 0, record.instruction),
-        *(record.status, record.sentences, (record.ordinal, 0, 0)),
+        *(once("model"), once("persona"), once("task"), once("item"), record.run or 0, record.instruction),
+        *(once("status"), record.sentences, (record.ordinal, 0, 0)),
+        question=once("question"),
         upload=upload_id,
         elsewhere=elsewhere(record.judged),
     )
-    return as_response({name: getattr(record, name) for name in NAMES}, stored, record.judged)
+    return as_uploaded(record.line, record.run, stored, record.judged)
 
 
 def _read(rules: RuleBook, row: UploadRow, piece: bytes, *, last: bool) -> Read:

@@ -9,6 +9,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import httpx2
 import pytest
 
 from persona_assay import (
@@ -19,6 +20,8 @@ from persona_assay import (
     ProblemField,
     UnreachableError,
 )
+from persona_assay.operations import clone, plan, submit
+from persona_assay.operations import job as look_at
 from tests.stub_service import Answer, StubService
 from tests.unit.cli.documents import job, problem
 from tests.unit.client.conftest import Opens
@@ -54,6 +57,13 @@ class TestSubmitting:
         keys = [asked.headers["idempotency-key"] for asked in service.asked]
         assert len(set(keys)) == 3
         assert keys[2] == "mine"
+
+    def test_plans_and_jobs_on_many_texts_are_waited_for_for_minutes(self) -> None:
+        """Half a million texts took 171 s, on a busy machine."""
+        calls = submit(JOB), plan(JOB), clone("job_1"), look_at("job_1")
+        with httpx2.Client(base_url="http://127.0.0.1") as http:
+            sent = [http.build_request(**call.request()) for call in calls]
+        assert [request.extensions["timeout"]["read"] for request in sent] == [300, 300, 300, 60]
 
     def test_what_json_cannot_say_is_refused_here(self, service: StubService, opened: Opens) -> None:
         with opened(service.url) as client, pytest.raises(AssayError, match="cannot be sent as JSON"):

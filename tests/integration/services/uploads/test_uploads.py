@@ -45,7 +45,7 @@ async def test_an_upload_with_too_many_texts_is_refused_before_one_of_them_is_re
     async with engine.begin() as connection:  # 2 GiB of short lines; there is one
         await connection.execute(update(UploadRow).values(records=43_000_000))
     found = await uploaded_texts(engine, TENANT, upload)
-    assert found == "43,000,000 texts; at most 200,000: upload them as several files"
+    assert found == "43,000,000 texts; at most 500,000: upload them as several files"
 
 
 async def test_an_upload_whose_records_are_being_replaced_has_the_old_ones_for_a_job(
