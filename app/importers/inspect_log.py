@@ -135,6 +135,7 @@ class _Unpacker:
             zlib.error,
             EOFError,
             OSError,
+            OverflowError,  # of a place in the file
             RuntimeError,
             ValueError,
             struct.error,

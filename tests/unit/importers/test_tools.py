@@ -94,6 +94,13 @@ class TestInspect:
         assert (preview.mapped, preview.refused) == (whole.mapped, whole.refused + 1)
         assert refusals(preview)[-1][1].startswith("unpacks to too much")
 
+    def test_a_sample_at_no_place_of_a_file_is_refused_alone(self) -> None:
+        file = io.BytesIO(of.FILES["inspect"]["packed.eval"])
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.writestr("summaries.json", "[]")
+            archive.getinfo("samples/1_epoch_1.json").header_offset = 2**64 - 1
+        assert refusals(read(file.getvalue())) == [("/files/samples/1_epoch_1.json", "can't be unpacked")]
+
     @pytest.mark.parametrize("pack", [of.archive, None], ids=["deflate", "zstandard"])
     def test_a_bomb_is_not_unpacked(self, pack: Any) -> None:
         text = "a" * 2**26
