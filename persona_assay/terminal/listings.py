@@ -96,6 +96,8 @@ def _name(job: Json) -> Text:
         name.append(f" #{printable(tag)}", style="hint")
     if job["simulated"]:
         name.append(" (simulated)", style="warning")
+    if job.get("imported_judges"):
+        name.append(" (imported verdicts)", style="warning")
     return name
 
 
@@ -113,6 +115,8 @@ def job_view(job: Json) -> RenderableType:
     heading = Text(printable(job["name"] or "") or job["id"], style="bold")
     if job["simulated"]:
         heading.append("  SIMULATED", style="warning")
+    if job.get("imported_judges"):
+        heading.append("  IMPORTED VERDICTS", style="warning")
     facts = Text(f"{job['id']}  created {_moment(job['created_at'])}", style="hint")
     parts: list[RenderableType] = [heading, facts, JobProgress(job)]
     parts += [Text(line) for line in budget_lines(job)]

@@ -201,8 +201,14 @@ class TestOtherForms:
 
     def test_a_retry_asks_nobody_for_what_is_missing(self, stack: Service) -> None:
         job = finished(stack, imported_job(scored([5, None, "unparsed"]), scored([4])))
-        assert stack.post(f"/v1/jobs/{job['id']}/retry").json()["status"] == "completed"
-        assert stack.job(job["id"])["completeness"] == "partial"
+        refused = stack.post(f"/v1/jobs/{job['id']}/retry")
+        assert (refused.status_code, refused.json()["type"]) == (409, "urn:assay:problem:wrong_state")
+        assert "nothing in this job can be retried" in refused.json()["detail"]
+        assert "verdicts that imported judges did not give can't be asked for" in refused.json()["detail"]
+        assert (stack.job(job["id"])["status"], job["completeness"]) == ("completed", "partial")
+        assert "Retry failed parts" not in stack.get(f"/jobs/{job['id']}").text
+        complete = finished(stack, imported_job(scored([5])))
+        assert stack.post(f"/v1/jobs/{complete['id']}/retry").json()["status"] == "completed"
 
     def test_a_refusal_is_one_unless_the_judge_scored_it(self, stack: Service) -> None:
         refusal = "I'm sorry, but I can't help with that."
@@ -226,6 +232,7 @@ class TestOtherForms:
         job = finished(stack, body)
         assert (job["status"], job["completeness"]) == ("completed", "partial")
         assert job["usage"]["calls"] == 18
+        assert job["imported_judges"] == [OLD]
         results = results_of(stack, job)
         assert [judge.get("imported") is None for judge in results["judges"]] == [False, True]
         (everything, *_) = results["verdict_agreement"]
@@ -295,7 +302,7 @@ class TestGrades:
         assert (job["status"], job["completeness"]) == ("completed", "partial")
         (persona,) = results_of(stack, job)["persona_scores"]
         assert persona["tasks"]["expected_action"]["value"] == 4
-        assert stack.post(f"/v1/jobs/{job['id']}/retry").json()["status"] == "completed"
+        assert stack.post(f"/v1/jobs/{job['id']}/retry").status_code == 409
 
     def test_beside_a_judge_that_is_called(self, stack: Service) -> None:
         body = graded_job(

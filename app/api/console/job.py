@@ -31,7 +31,7 @@ from app.api.http.pages import page, render
 from app.api.http.problems import invalid_body
 from app.db.labels import annotations
 from app.domain.jobs.request import BudgetIn, JobChangeIn
-from app.domain.jobs.status import RESUMABLE, RETRIABLE, JobStatus
+from app.domain.jobs.status import RESUMABLE, JobStatus
 from app.domain.keys.api_key import Scope
 from app.domain.results.contract import Results
 from app.reports.views.cards import worst_sentence
@@ -46,6 +46,7 @@ from app.services.jobs.control import (
     change_job,
     check_spender,
     delete_job,
+    is_retriable,
     pause_job,
     resume_job,
     retry_job,
@@ -85,7 +86,7 @@ async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> R
         labels=labels,
         rounds=rounds,
         live=None if over else f"/live/jobs/{job_id}",
-        **_state(job),
+        **await _state(services, job),
         **await _shown(results),
     )
 
@@ -172,7 +173,7 @@ async def _parts(services: Services, tenant: str, job_id: str, first: JobState) 
             state = changed or state
             job = state.view.model_dump(mode="json")
             if changed is not None:
-                parts["state"] = render("job_state.html.j2", job=job, **_state(job))
+                parts["state"] = render("job_state.html.j2", job=job, **await _state(services, job))
             with contextlib.suppress(
                 SQLAlchemyError, OSError
             ):  # away for a moment: the reader need not notice
@@ -182,25 +183,27 @@ async def _parts(services: Services, tenant: str, job_id: str, first: JobState) 
                     known = results
                     parts["results"] = render("job_results.html.j2", job=job, **await _shown(results))
             yield parts
-    except NotFoundError:
-        return  # deleted meanwhile: who loads the page again is told so
+    except (NotFoundError, SQLAlchemyError, OSError):
+        return  # deleted meanwhile, or the database is away: the page asks again, and is told so
 
 
-def _state(job: Json) -> Json:
+async def _state(services: Services, job: Json) -> Json:
     """What the template of a job's state shows beside the job."""
     failed = any(stage["failed"] for stage in job["progress"].values())
-    return {"whole": whole(job["progress"]), "deeds": _deeds(job, failed=failed)}
+    return {
+        "whole": whole(job["progress"]),
+        "deeds": await _deeds(services, job, failed=failed),
+    }
 
 
-def _deeds(job: Json, *, failed: bool) -> list[str]:
+async def _deeds(services: Services, job: Json, *, failed: bool) -> list[str]:
     """What can be done to a job in its present state."""
     status = JobStatus(job["status"])
     if status.may_call:
         return ["pause", "cancel"]
-    if status in RESUMABLE:
-        return ["resume", *(["retry"] if failed else []), "cancel"]
-    incomplete = job["completeness"] != "full"
-    return ["retry"] if incomplete and status in RETRIABLE else []
+    lacking = failed if status in RESUMABLE else job["completeness"] != "full"
+    retry = ["retry"] if lacking and await is_retriable(services.engine, job["id"], status) else []
+    return ["resume", *retry, "cancel"] if status in RESUMABLE else retry
 
 
 async def _results(services: Services, tenant: str, job_id: str, *, seconds: float | None) -> str | None:

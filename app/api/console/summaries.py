@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.domain.jobs.verdicts_request import imported_judges
+
 Json = Mapping[str, Any]
 
 NAMED_MODELS = 3
@@ -27,9 +29,8 @@ def summary(request: Json) -> str:
         if "job" in (request.get("responses") or {})
         else "existing texts"
     )
-    judges = request.get("judges") or []
-    imported = any(isinstance(judge, Mapping) and "imported" in judge for judge in judges)
-    parts = [_listed(models) or texts, _listed(tasks), "imported verdicts" if imported else ""]
+    marks = "imported verdicts" if imported_judges(request) else ""
+    parts = [_listed(models) or texts, _listed(tasks), marks]
     return " · ".join(filter(None, parts))
 
 

@@ -251,7 +251,8 @@ async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep)
     """Repeats only what failed, could not be parsed or has no answer in a job that has ended or is paused. Everything else is kept.
 
     A job without failures, or one that is running, stays unchanged. A job that is cancelled, about to end, or paused with
-    calls still in flight is refused with 409.
+    calls still in flight is refused with 409, as is an ended one that lacks only what nobody can be asked for again, such
+    as verdicts that imported judges did not give.
     """
     await retry_job(services.control, tenant, job_id)
     return await view_job(services.engine, tenant, job_id)

@@ -15,14 +15,22 @@ _CALLED = (
     " WHERE jobs.id = :job AND judges.judge ->> 'imported' IS NOT NULL)"
 )
 """What an imported judge lacks nobody can be asked for."""
+_VERDICTS = f"FROM verdicts WHERE {_CELLS} AND {_UNPARSED} AND {_CALLED}"
+_CHECKS = f"FROM second_verdicts WHERE {_CELLS} AND alone AND {_UNPARSED}"
+_GRADES = f"FROM grades WHERE {_CELLS} AND {_UNPARSED} AND {_CALLED}"
+_RESPONSES = f"FROM responses WHERE {_CELLS} AND {_LACKING}"
 _LOST = (
-    f"WITH v AS (DELETE FROM verdicts WHERE {_CELLS} AND {_UNPARSED} AND {_CALLED} RETURNING cell_id, run),"
-    f" c AS (DELETE FROM second_verdicts WHERE {_CELLS} AND alone AND {_UNPARSED} RETURNING cell_id, run),"
-    f" g AS (DELETE FROM grades WHERE {_CELLS} AND {_UNPARSED} AND {_CALLED} RETURNING cell_id, run),"
-    f" r AS (DELETE FROM responses WHERE {_CELLS} AND {_LACKING} RETURNING cell_id, run)"
+    f"WITH v AS (DELETE {_VERDICTS} RETURNING cell_id, run), c AS (DELETE {_CHECKS} RETURNING cell_id, run),"
+    f" g AS (DELETE {_GRADES} RETURNING cell_id, run), r AS (DELETE {_RESPONSES} RETURNING cell_id, run)"
     " SELECT DISTINCT s.id FROM shards s"
     " JOIN (TABLE v UNION TABLE c UNION TABLE g UNION TABLE r) AS lost ON lost.cell_id = s.cell_id"
     "  AND lost.run >= s.run_start AND lost.run < s.run_stop WHERE s.job_id = :job"
+)
+_ANYTHING = (
+    f"SELECT EXISTS (SELECT {_RESPONSES}) OR EXISTS (SELECT {_GRADES}) OR EXISTS (SELECT {_VERDICTS})"
+    f" OR EXISTS (SELECT {_CHECKS})"
+    " OR EXISTS (SELECT FROM preparations WHERE job_id = :job AND status = 'failed')"
+    " OR :unfinished AND EXISTS (SELECT FROM shards WHERE job_id = :job AND NOT done)"
 )
 _STEPS = (
     # What failed for want of something else (ask 0) is gone; what was asked for goes on from what it has.
@@ -42,6 +50,12 @@ async def count_reopenings(connection: AsyncConnection, tenant: str, job_id: str
         {"job": job_id, "tenant": tenant},
     )
     return int(rows.scalar_one())
+
+
+async def can_reopen(connection: AsyncConnection, job_id: str, *, unfinished: bool) -> bool:
+    """Whether :func:`reopen_failed` would find anything to do."""
+    found = await connection.scalar(text(_ANYTHING), {"job": job_id, "unfinished": unfinished})
+    return bool(found)
 
 
 async def reopen_failed(connection: AsyncConnection, job_id: str, *, unfinished: bool) -> bool:

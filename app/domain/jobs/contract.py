@@ -84,6 +84,9 @@ class Job(Answer):
         description="When it was archived. Archived jobs are only listed on request."
     )
     models: list[str] = Field(description="Labels of the models under test.")
+    imported_judges: list[str] = Field(
+        description="Names of judges whose verdicts came with the responses; empty if all judges are called."
+    )
     scores: list[ModelScore] = Field(
         description="The models' main scores, best first, once the job has ended."
     )

@@ -1,6 +1,7 @@
 """Verdicts that exist already, as a client sends them with the texts that they are about."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 from pydantic import Discriminator, Field, Tag, model_validator
 
@@ -32,6 +33,12 @@ class ImportedJudgeIn(Body):
 
     imported: Line = Field(description="Its name in verdicts and results.", examples=["gpt-4o-2024-05-13"])
     provenance: ProvenanceIn
+
+
+def imported_judges(request: Mapping[str, Any]) -> list[str]:
+    """Names of the imported judges in a job's submitted body, in its order."""
+    judges = request.get("judges") or ()
+    return [judge["imported"] for judge in judges if isinstance(judge, Mapping) and "imported" in judge]
 
 
 def _score_kind(value: object) -> str:

@@ -10,7 +10,7 @@ from app.db.execution import shards
 from app.db.jobs import budgets, jobs, named_baselines, retention
 from app.db.jobs.budgets import Payers
 from app.db.jobs.jobs import JobRow
-from app.db.jobs.retries import reopen_failed
+from app.db.jobs.retries import can_reopen, reopen_failed
 from app.db.keys import tenant_limits
 from app.db.keys.tenant_limits import LimitsRow
 from app.domain.errors import FieldError, InvalidJobError
@@ -18,6 +18,7 @@ from app.domain.jobs.budget import NO_LIMITS, UNITS, Budget
 from app.domain.jobs.request import JobChangeIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, RESUMABLE, RETRIABLE, JobStatus
+from app.domain.jobs.verdicts_request import imported_judges
 from app.domain.keys.allowed_models import is_allowed
 from app.ports import Queue
 from app.services.errors import ModelNotAllowedError, NotFoundError, NotUnderCapError, WrongStateError
@@ -177,14 +178,15 @@ async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
 
     Raises:
         NotFoundError: If the tenant has no such job.
-        WrongStateError: If it was cancelled, is just ending, or is paused with calls still on the wire.
+        WrongStateError: If it was cancelled, is just ending, or is paused with calls still on the wire; or if it is over and lacks
+            something, but nothing that could be asked for again.
     """
     await _get(deps, tenant, job_id)
     announced: list[int] = []
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, job_id, tenant=tenant)
         if status in RETRIABLE:
-            announced = await _reopen(deps, connection, job_id, status)
+            announced = await _reopen(deps, connection, tenant, job_id, status)
     if status is not None and status not in {*RETRIABLE, *ACTIVE}:
         raise WrongStateError(f"a job that is {status} can't be retried", status)
     await deps.queue.announce_shards(announced)
@@ -192,7 +194,7 @@ async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
 
 
 async def _reopen(
-    deps: ControlDependencies, connection: AsyncConnection, job_id: str, status: JobStatus
+    deps: ControlDependencies, connection: AsyncConnection, tenant: str, job_id: str, status: JobStatus
 ) -> list[int]:
     """The shards to announce of a locked job, after its failures have been opened again."""
     _, leased = await jobs.open_work(connection, job_id)
@@ -201,11 +203,29 @@ async def _reopen(
     # A frozen owner's token may still be good; nobody may write between here and the commit.
     await shards.bar(connection, job_id)
     if not await reopen_failed(connection, job_id, unfinished=status is JobStatus.FAILED):
+        job = await jobs.get_job(connection, tenant, job_id)
+        if job is not None and status.is_terminal and job.completeness == "partial":
+            raise WrongStateError(_nothing_to_retry(job), status)
         return []
     await jobs.forget_result(connection, job_id)
     await jobs.move(connection, job_id, leave=[status], to=JobStatus.QUEUED)
     await batches.hasten(connection, job_id)
     return await shards.refill(connection, job_id, deps.window)
+
+
+def _nothing_to_retry(job: JobRow) -> str:
+    said = "nothing in this job can be retried: none of its calls failed, stayed unparsed or lacks an answer"
+    if imported_judges(job.request):
+        return f"{said}; verdicts that imported judges did not give can't be asked for"
+    return said
+
+
+async def is_retriable(engine: AsyncEngine, job_id: str, status: JobStatus) -> bool:
+    """Whether a retry of a job, of the caller's tenant, would find anything to do."""
+    if status not in RETRIABLE:
+        return False
+    async with engine.connect() as connection:
+        return await can_reopen(connection, job_id, unfinished=status is JobStatus.FAILED)
 
 
 async def change_budget(deps: ControlDependencies, tenant: str, job_id: str, budget: Budget) -> None:

@@ -27,6 +27,7 @@ from app.domain.jobs.contract import (
 )
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.status import JobStatus
+from app.domain.jobs.verdicts_request import imported_judges
 from app.domain.providers.failure import cause, may_pass, remedy
 from app.domain.providers.model import Stage
 from app.domain.providers.reuse import ReuseScope
@@ -153,6 +154,7 @@ def shown(job: JobRow) -> dict[str, Any]:
         "notes": job.notes,
         "archived_at": job.archived_at,
         "models": job.models or (),
+        "imported_judges": imported_judges(job.request),
         "scores": job.scores or () if job.status.is_terminal else (),
         "priority": job.priority,
         "error": job.error,
