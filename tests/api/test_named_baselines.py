@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from typing import Any
+from urllib.parse import quote
 
 import httpx2
 import pytest
@@ -77,6 +78,14 @@ class TestNaming:
         assert answer.status_code == status, answer.text
         assert wrong is None or pointers(answer) == wrong
         assert "own" not in stack.get("/v1/baselines").json()
+
+    @pytest.mark.parametrize("name", ["a b", "-x", "\u00e9", "x" * 101, "a\nb", "release-3\n"])
+    def test_what_a_name_may_be_is_said_in_words(self, stack: Service, finished: Json, name: str) -> None:
+        body = {"job": finished["id"], "model": "shy"}
+        answer = stack.http.put(f"/v1/baselines/{quote(name)}", json=body)
+        assert (answer.status_code, pointers(answer)) == (422, ["/path/name"])
+        (wrong,) = answer.json()["errors"]
+        assert wrong["message"].startswith("must be 1 to 100 letters (A to Z, a to z), digits, dots")
 
     def test_a_taken_or_published_name_is_refused(self, stack: Service, finished: Json, named: str) -> None:
         body = {"job": finished["id"], "model": "shy"}

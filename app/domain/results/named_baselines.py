@@ -1,14 +1,30 @@
 """Baselines of one's own as clients name and are shown them."""
 
+import re
 from datetime import datetime
 from typing import Annotated, Literal
 
-from pydantic import ConfigDict, Field
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from app.domain.contract import Answer, Body, Identifier, Line
 
 NAME_FORM = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
-BaselineName = Annotated[str, Field(pattern=f"^{NAME_FORM}$", max_length=100, examples=["release-3"])]
+_NAME_WORDS = "must be 1 to 100 letters (A to Z, a to z), digits, dots, hyphens and underscores, and begin with a letter or digit"
+
+
+def _check_name(name: str) -> str:
+    if re.fullmatch(NAME_FORM, name) is None:
+        raise ValueError(_NAME_WORDS)
+    return name
+
+
+BaselineName = Annotated[
+    str,
+    AfterValidator(_check_name),
+    WithJsonSchema(
+        {"type": "string", "maxLength": 100, "pattern": f"^{NAME_FORM}$", "examples": ["release-3"]}
+    ),
+]
 PREFIX = "baseline:"
 """What names a baseline in place of a job."""
 
