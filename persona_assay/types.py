@@ -2085,6 +2085,8 @@ class Job(TypedDict):
     """When it was archived. Archived jobs are only listed on request."""
     models: list[str]
     """Labels of the models under test."""
+    imported_judges: list[str]
+    """Names of judges whose verdicts came with the responses; empty if all judges are called."""
     scores: list[ModelScore]
     """The models' main scores, best first, once the job has ended."""
     priority: Priority
@@ -2267,6 +2269,8 @@ class JobDetail(TypedDict):
     """When it was archived. Archived jobs are only listed on request."""
     models: list[str]
     """Labels of the models under test."""
+    imported_judges: list[str]
+    """Names of judges whose verdicts came with the responses; empty if all judges are called."""
     scores: list[ModelScore]
     """The models' main scores, best first, once the job has ended."""
     priority: Priority
@@ -2586,6 +2590,8 @@ class ListedJob(TypedDict):
     """When it was archived. Archived jobs are only listed on request."""
     models: list[str]
     """Labels of the models under test."""
+    imported_judges: list[str]
+    """Names of judges whose verdicts came with the responses; empty if all judges are called."""
     scores: list[ModelScore]
     """The models' main scores, best first, once the job has ended."""
     priority: Priority
