@@ -3731,6 +3731,8 @@ class SourceOfTexts(TypedDict):
     """Failed responses among those asked for; they have no text."""
     attributes: dict[str, dict[str, str]]
     """What is known of the models, by label."""
+    other_personas: NotRequired[list[str]]
+    """Ids of personas for which that job has other words or traits."""
 
 
 class Results(TypedDict):

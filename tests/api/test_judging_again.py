@@ -81,6 +81,7 @@ class TestTheSameJudges:
             "responses": RESPONSES,
             "left_out": 0,
             "attributes": {"shy": {"caution": "high"}},
+            "other_personas": [],
         }
         assert any(finished["id"] in note for note in results["manifest"]["deviations"])
 
@@ -225,7 +226,10 @@ def test_other_traits_of_the_same_persona_can_be_judged(stack: Service, finished
         filter={"personas": ["duo"], "tasks": ["social_media_post"]},
         tasks=["social_media_post"],
     )
-    assert {cell["dimension"] for cell in results_of(stack, job)["cells"]} == {"A", "N", "C"}
+    results = results_of(stack, job)
+    assert {cell["dimension"] for cell in results["cells"]} == {"A", "N", "C"}
+    assert results["source"]["other_personas"] == ["duo"]
+    assert "That job has other words or traits for duo." in results["manifest"]["deviations"]
 
 
 def test_a_sample_is_spread_and_drawn_by_its_seed(stack: Service, finished: Json) -> None:

@@ -166,7 +166,7 @@ class _Resolver:
             order_check=order_check,
             control=self.request.controls.without_persona,
             opposite=self.request.controls.opposite_persona,
-            source=None if self.chosen is None else self.chosen.source,
+            source=None if self.chosen is None else self.chosen.source_for(personas),
         )
         check_execution(spec, self.catalog.batch_problem, self._fail)
         if spec.runs > MAX_RUN:

@@ -5,11 +5,11 @@ Their words are not read here: what is planned needs where they belong, their st
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 from app.domain.instruments.instrument import InstrumentRef
-from app.domain.instruments.persona import Persona
+from app.domain.instruments.persona import Persona, Trait
 from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.brought_answers import AskedQuestions
 from app.domain.jobs.plan import AtomicCell, Cell
@@ -17,7 +17,7 @@ from app.domain.jobs.request import TaskIn
 from app.domain.jobs.run_pairs import Names, run_pairs
 from app.domain.jobs.source_request import FilterIn, JobTextsIn, SampleIn
 from app.domain.jobs.specification import JobSpec, ProvidedResponse
-from app.domain.jobs.text_source import StoredText, TextSource, UploadedText
+from app.domain.jobs.text_source import MOST_NAMED, StoredText, TextSource, UploadedText
 from app.domain.providers.model import Model
 from app.domain.suggestion import did_you_mean
 
@@ -26,8 +26,6 @@ MOST_TEXTS = 200_000
 """As many as a list may have."""
 MOST_UPLOADED = 500_000
 """Of an upload: 1 GB of the atomic paper's texts are 455,000."""
-MOST_NAMED = 5
-"""Names that a message lists."""
 
 Fail = Callable[[str, str], None]
 
@@ -99,6 +97,12 @@ class Chosen:
         ids = {text.persona for text in self.texts}
         return [persona for persona in self.of.personas if persona.id in ids]
 
+    def source_for(self, personas: Iterable[Persona]) -> TextSource:
+        """What is kept of where they came from by a job that judges them by these personas."""
+        judged = {persona.id: _identity(persona) for persona in personas}
+        other = (each.id for each in self.personas if judged.get(each.id, _identity(each)) != _identity(each))
+        return replace(self.source, other_personas=tuple(other))
+
     @property
     def tasks(self) -> list[AtomicTask]:
         """The atomic ones of the texts."""
@@ -117,6 +121,10 @@ class Chosen:
         """Those that wrote the texts."""
         labels = {text.model for text in self.texts}
         return [model for model in self.of.models if model.label in labels]
+
+
+def _identity(persona: Persona) -> tuple[str, frozenset[Trait]]:
+    return persona.description, frozenset(persona.traits)
 
 
 def choose(offered: StoredTexts, wanted: JobTextsIn, fail: Fail) -> Chosen:

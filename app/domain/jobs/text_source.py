@@ -6,6 +6,9 @@ from typing import Any
 
 from app.domain.jobs.verdicts_request import VerdictsIn
 
+MOST_NAMED = 5
+"""Names that a message lists."""
+
 
 @dataclass(frozen=True, slots=True)
 class Elsewhere:
@@ -125,6 +128,7 @@ class TextSource:
         responses: How many were taken.
         left_out: Failed responses among those that were asked for; they have no text.
         attributes: What is known of the models that wrote them, by label.
+        other_personas: Ids of personas for which that job has other words or traits: the texts were written for other ones than they are judged on.
     """
 
     job: str
@@ -133,3 +137,14 @@ class TextSource:
     responses: int
     left_out: int
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    other_personas: Sequence[str] = ()
+
+    @property
+    def deviations(self) -> list[str]:
+        """What the manifest says of a job on these texts, beyond which job they are of."""
+        if not self.other_personas:
+            return []
+        some = ", ".join(self.other_personas[:MOST_NAMED]) + (
+            ", …" if len(self.other_personas) > MOST_NAMED else ""
+        )
+        return [f"that job has other words or traits for {some}."]

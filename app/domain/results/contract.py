@@ -431,6 +431,9 @@ class SourceOfTexts(Answer):
     responses: int
     left_out: int = Field(description="Failed responses among those asked for; they have no text.")
     attributes: dict[str, dict[str, str]] = Field(description="What is known of the models, by label.")
+    other_personas: list[str] = Field(
+        default_factory=list, description="Ids of personas for which that job has other words or traits."
+    )
 
 
 _LONG: dict[str, type[BaseModel]] = {
