@@ -144,7 +144,9 @@ def bridge_view(found: Json) -> "RenderableType":
     lines = [_agreement_words(row, "sentences", row["sentences"]) for row in found["agreement"][:1]]
     if found["graded"]:
         lines.append(_agreement_words(found["graded"], "grades", found["graded"]["responses"]))
-    lines += [found["recommendation"], "Bridged figures are estimates; nobody measured them."]
+    measured = "The new judge was given all texts: bridged figures are its own."
+    estimated = "Bridged figures are estimates; nobody measured them."
+    lines += [found["recommendation"], measured if found["design"] == "all" else estimated]
     lines += [f"Note: {note.partition(': ')[2]}" for note in found["notes"]]
     lines += [
         f"{metric_label(name)} is not bridged. {_reason(why)}" for name, why in found["not_bridged"].items()

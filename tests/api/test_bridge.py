@@ -58,6 +58,9 @@ class TestAllTexts:
         found = bridge(stack, {"job": by_old["id"]}, {"job": by_new["id"]})
         assert (found["unpaired"], found["design"], found["simulated"]) == (0, "all", True)
         assert [note.partition(":")[0] for note in found["notes"]] == ["simulated"]
+        shown = look(stack, f"/bridge?old={by_old['id']}&new={by_new['id']}").text
+        assert "bridged figures are its own" in shown
+        assert "are estimates" not in shown
         by_model = [
             {
                 total["model"]: total["metrics"]
