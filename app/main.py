@@ -195,8 +195,8 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         yield
         services.figures.close()
         services.submission.planning.close()
-        services.uploads.packed.close()
-        services.uploads.tool_files.close()
+        await services.uploads.packed.close()
+        await services.uploads.tool_files.close()
         await services.keyring.close()
         await services.results.close()
         await services.progress.close()

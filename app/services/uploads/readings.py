@@ -86,10 +86,12 @@ class Readings(Generic[T]):
         self._forget(file, begun.task)
         return begun.task
 
-    def close(self) -> None:
-        """Breaks off; others go on."""
-        for begun in self._begun.values():
-            begun.task.cancel()
+    async def close(self) -> None:
+        """Breaks off; others go on. Afterwards no connection is in use any more."""
+        tasks = [begun.task for begun in self._begun.values()]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _read(self, tenant: str, work: Callable[[GiveWay], Coroutine[Any, Any, T]]) -> T:
         async with self._turns_of.setdefault(tenant, asyncio.Lock()):

@@ -27,7 +27,7 @@ async def test_a_tenants_long_files_do_not_keep_another_waiting(engine: AsyncEng
         second = await find_upload(deps, "second", await send("second", gzip.compress(LINE)))
         first = [await find_upload(deps, "first", task.result()) for task in sent]
     finally:
-        deps.packed.close()
+        await deps.packed.close()
     assert second.status == "ready"
     assert {each.status for each in first} == {"reading"}
 
@@ -55,4 +55,4 @@ async def test_long_files_of_two_tenants_let_a_third_ones_pass_and_are_read_to_t
             read = await find_upload(deps, tenant, upload.id, wait=60)
             assert (read.status, read.records) == ("ready", lines)
     finally:
-        turns.close()
+        await turns.close()

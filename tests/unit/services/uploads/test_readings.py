@@ -88,11 +88,11 @@ async def test_an_error_is_told_to_whoever_asks_and_what_nobody_asks_for_is_forg
 
 
 async def test_few_are_read_at_a_time_and_all_end_with_the_process() -> None:
-    readings, files = Readings[str](), Files()
+    readings, files = Readings[str](LONG), Files()
     for n in range(AT_ONCE + 2):
         assert await readings.read(str(n), str(n), 1, files.of(str(n)), SOON) is None
     assert len(files.read) == AT_ONCE
-    readings.close()
+    await readings.close()
     ended = await readings.read("0", "0", 1, files.of("0"), LONG)
     assert ended is not None
     assert ended.cancelled()
