@@ -277,7 +277,7 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
     "an object for a number": ("shards", rows(_set(failures={"a": 1})), "/tables/shards.jsonl"),
     "a call of no shard": ("calls", rows(_set(shard=9_999)), "/tables/calls.jsonl"),
     "an unknown stage": ("calls", rows(_set(stage="encore")), "/tables/calls.jsonl/1"),
-    "a call less": ("calls", rows(lambda found: found.pop()), "/results.json/manifest/"),
+    "a call less": ("calls", rows(lambda found: found.pop()), "/tables/shard_usage.jsonl"),
     "a sentence outside its text": (
         "responses",
         rows(lambda f: f[0]["unit_ends"].__setitem__(-1, 10**6)),
