@@ -1,7 +1,7 @@
-"""Suggests the known name nearest to an unknown one."""
+"""What messages say of names: the known one nearest to an unknown one, and some of many."""
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 LONGEST_NAME = 50
 """Characters of a name that is compared with known ones: the time that takes grows with the length."""
@@ -20,3 +20,8 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """A question to append to the message about an unknown name; empty if no known one is near."""
     close = nearest(name, known)
     return "" if close is None else f"; did you mean {close!r}?"
+
+
+def some_of(names: Sequence[str], most: int) -> str:
+    """The first names of a list, at most so many, and a sign if there are more."""
+    return ", ".join(names[:most]) + (", …" if len(names) > most else "")

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from app.domain.jobs.verdicts_request import VerdictsIn
+from app.domain.suggestion import some_of
 
 MOST_NAMED = 5
 """Names that a message lists."""
@@ -144,7 +145,4 @@ class TextSource:
         """What the manifest says of a job on these texts, beyond which job they are of."""
         if not self.other_personas:
             return []
-        some = ", ".join(self.other_personas[:MOST_NAMED]) + (
-            ", …" if len(self.other_personas) > MOST_NAMED else ""
-        )
-        return [f"that job has other words or traits for {some}."]
+        return [f"that job has other words or traits for {some_of(self.other_personas, MOST_NAMED)}."]

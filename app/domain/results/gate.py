@@ -21,6 +21,7 @@ from app.domain.results.named_baselines import NAME_FORM, PREFIX
 from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
 from app.domain.statistics.resampling import FEWEST_CLUSTERS
+from app.domain.suggestion import some_of
 
 IntervalKind = Literal["personas", "runs", "wordings", "both"]
 
@@ -309,8 +310,7 @@ def _why_none(results: Results, threshold: Threshold) -> str:
     for key, value in threshold.where.items() if threshold.metric in ATOMIC else ():
         known = sorted({getattr(cell, key) for cell in results.cells})
         if known and value not in known:
-            some = ", ".join(known[:NAMES_SHOWN]) + (", …" if len(known) > NAMES_SHOWN else "")
-            return f"the results have no {key} {value!r}, only {some}"
+            return f"the results have no {key} {value!r}, only {some_of(known, NAMES_SHOWN)}"
     return NOT_LABELLED if threshold.calibrated else NO_FIGURE
 
 

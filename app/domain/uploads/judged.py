@@ -12,8 +12,8 @@ from app.domain.jobs.verdicts_request import VerdictsIn
 from app.domain.judging.imported import ImportedScores, Span, count_problems, whole
 
 _GIVEN = ("given with the upload",)
-_NO_GRADES: dict[str, int | None] = {}
 """Stands for sentences that were given: where they are is stored with the text."""
+_NO_GRADES: dict[str, int | None] = {}
 
 
 def scores_of(response: ResponseIn) -> list[ImportedScores]:

@@ -15,6 +15,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, atomic
 from app.domain.jobs.request import JobIn
 from app.domain.results.gate import NAMES_SHOWN, PERSONA_SCORE, Threshold
+from app.domain.suggestion import some_of
 from app.domain.watching import contract
 from app.domain.watching.contract import AnchorsIn, ScheduleBudgetIn, ScheduleChangeIn, ScheduleIn
 from app.domain.watching.cron import next_due
@@ -183,8 +184,8 @@ def _check_place(figure: Threshold, cells: Sequence[Cell], pointer: str, whose: 
     for key, value in wanted.items():
         known = sorted({place[key] for place in places})
         if value not in known:
-            some = ", ".join(known[:NAMES_SHOWN]) + (", …" if len(known) > NAMES_SHOWN else "")
-            raise InvalidJobError([FieldError(pointer, f"{whose} has no {key} {value!r}, only {some}")])
+            message = f"{whose} has no {key} {value!r}, only {some_of(known, NAMES_SHOWN)}"
+            raise InvalidJobError([FieldError(pointer, message)])
     together = ", ".join(f"{key} {value!r}" for key, value in wanted.items())
     raise InvalidJobError([FieldError(pointer, f"{whose} has no {together} together")])
 
