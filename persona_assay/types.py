@@ -2034,6 +2034,29 @@ class ModelScore(TypedDict):
     """How many cells, or personas, it is the mean of."""
 
 
+class ResultWarning(TypedDict):
+    """A reason to doubt the results."""
+
+    code: str
+    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm)."""
+    message: str
+    """In words. May contain names that the client chose."""
+    judges: NotRequired[list[str]]
+    """The judges concerned."""
+    model: NotRequired[str | None]
+    """The model under test concerned."""
+    dimension: NotRequired[str | None]
+    """The dimension concerned; `null` for all."""
+    value: float | None
+    """The figure that was checked: a share, κ or a gain."""
+    ci95: NotRequired[list[float] | None]
+    """Its 95 % interval, if the check uses one."""
+    n: int
+    """Number of sentences, replies, answers or cells behind the figure."""
+    limit: float
+    """The limit that the figure, or its interval, reached."""
+
+
 Priority: TypeAlias = Literal["low", "normal", "high"]
 """A job's priority."""
 
@@ -2089,6 +2112,8 @@ class Job(TypedDict):
     """Names of judges whose verdicts came with the responses; empty if all judges are called."""
     scores: list[ModelScore]
     """The models' main scores, best first, once the job has ended."""
+    warnings: list[ResultWarning]
+    """Reasons to doubt its results, the gravest first, once the job has ended."""
     priority: Priority
     error: JobError | None
     """What stopped it."""
@@ -2273,6 +2298,8 @@ class JobDetail(TypedDict):
     """Names of judges whose verdicts came with the responses; empty if all judges are called."""
     scores: list[ModelScore]
     """The models' main scores, best first, once the job has ended."""
+    warnings: list[ResultWarning]
+    """Reasons to doubt its results, the gravest first, once the job has ended."""
     priority: Priority
     error: JobError | None
     """What stopped it."""
@@ -2594,6 +2621,8 @@ class ListedJob(TypedDict):
     """Names of judges whose verdicts came with the responses; empty if all judges are called."""
     scores: list[ModelScore]
     """The models' main scores, best first, once the job has ended."""
+    warnings: list[ResultWarning]
+    """Reasons to doubt its results, the gravest first, once the job has ended."""
     priority: Priority
     error: JobError | None
     """What stopped it."""
@@ -3744,6 +3773,10 @@ class Results(TypedDict):
     completeness_reasons: NotRequired[list[str]]
     """Why it is `partial`, each as `code: message`: `calls_missing`, `cells_without_figure`, `personas_without_score`. Missing in older results."""
     simulated: bool
+    headline: NotRequired[str | None]
+    """The conclusion in one sentence if the figures must not be taken at face value, for example because a judge cannot be trusted; else `null`."""
+    warnings: NotRequired[list[ResultWarning]]
+    """Reasons to doubt the results, the gravest first."""
     personas: NotRequired[list[PersonaInWords]]
     """The job's personas, by the ids in cells."""
     dimensions: NotRequired[list[DimensionInWords]]

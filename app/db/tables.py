@@ -121,6 +121,8 @@ class Job(Base):
     usd: Mapped[float | None]
     """What it took, once it has ended, as far as that is known."""
     unpriced_calls: Mapped[int | None] = mapped_column(BigInteger)
+    warnings: Mapped[list[Any] | None] = mapped_column(JSONB)
+    """Of a job that has ended, reasons to doubt its results (:class:`app.domain.results.warnings.ResultWarning`)."""
     imported_from: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """Where a job was computed that came as a bundle; see :class:`app.domain.jobs.contract.ImportedFrom`."""
 

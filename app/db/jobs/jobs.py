@@ -54,6 +54,7 @@ class JobRow:
     usd: float | None = None
     unpriced_calls: int | None = None
     imported_from: dict[str, Any] | None = None
+    warnings: Sequence[dict[str, Any]] | None = None
 
 
 COLUMNS = (
@@ -84,6 +85,7 @@ COLUMNS = (
     Job.usd,
     Job.unpriced_calls,
     Job.imported_from,
+    Job.warnings,
 )
 """Those of a :class:`JobRow`, in its order."""
 
@@ -249,7 +251,9 @@ async def forget_result(connection: AsyncConnection, job_id: str) -> None:
     """Drops the results of a job that is taken up again, and forgets how often they could not be made."""
     await connection.execute(delete(JobResult).where(JobResult.job_id == job_id))
     await connection.execute(
-        update(Job).where(Job.id == job_id).values(finalize_failures=0, scores=null(), score=None, usd=None)
+        update(Job)
+        .where(Job.id == job_id)
+        .values(finalize_failures=0, scores=null(), score=None, usd=None, warnings=null())
     )
 
 

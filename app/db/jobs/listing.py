@@ -131,17 +131,22 @@ async def taken(connection: AsyncConnection, tenant: str, job_ids: Sequence[str]
 
 
 async def note_figures(
-    connection: AsyncConnection, tenant: str, job_id: str, scores: Sequence[Mapping[str, Any]]
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    scores: Sequence[Mapping[str, Any]],
+    warnings: Sequence[Mapping[str, Any]],
 ) -> None:
-    """Keeps what a job that ends is listed by."""
+    """Store the figures by which a job that ends is listed, and its warnings."""
     took = (await taken(connection, tenant, [job_id])).get(job_id, Taken(0, 0))
     values = [score["value"] for score in scores if score["value"] is not None]
     await connection.execute(
         text(
             "UPDATE jobs SET scores = CAST(:scores AS jsonb), score = :score, usd = :usd,"
-            " unpriced_calls = :unpriced WHERE id = :job AND tenant = :tenant"
+            " warnings = CAST(:warnings AS jsonb), unpriced_calls = :unpriced WHERE id = :job AND tenant = :tenant"
         ),
         {"scores": json.dumps(list(scores)), "score": max(values, default=None)}
+        | {"warnings": json.dumps(list(warnings))}
         | {"usd": took.usd, "unpriced": took.unpriced_calls, "job": job_id, "tenant": tenant},
     )
 

@@ -11,6 +11,7 @@ from app.domain.jobs.status import JobStatus
 from app.domain.providers.contract import SampledRole, SentParameters
 from app.domain.providers.usage import Amount, Cost, FailedCalls, JobUsage, ReuseAnswer
 from app.domain.results.model_scores import ModelScore
+from app.domain.results.warnings import ResultWarning
 
 
 class StageProgress(Answer):
@@ -89,6 +90,9 @@ class Job(Answer):
     )
     scores: list[ModelScore] = Field(
         description="The models' main scores, best first, once the job has ended."
+    )
+    warnings: list[ResultWarning] = Field(
+        description="Reasons to doubt its results, the gravest first, once the job has ended."
     )
     priority: Priority
     error: JobError | None = Field(description="What stopped it.")

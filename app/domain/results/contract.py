@@ -47,6 +47,7 @@ from app.domain.results.results import (
     Total,
 )
 from app.domain.results.verdict_agreement import VerdictAgreement
+from app.domain.results.warnings import ResultWarning
 from app.domain.statistics.cells import fewest_wordings
 from app.domain.statistics.design import FEWEST_WORDINGS
 
@@ -457,6 +458,14 @@ class Results(BaseModel):
         "`personas_without_score`. Missing in older results.",
     )
     simulated: bool
+    headline: str | None = Field(
+        None,
+        description="The conclusion in one sentence if the figures must not be taken at face value, for "
+        "example because a judge cannot be trusted; else `null`.",
+    )
+    warnings: list[ResultWarning] = Field(
+        default_factory=list, description="Reasons to doubt the results, the gravest first."
+    )
     personas: list[PersonaInWords] = Field(
         default_factory=list, description="The job's personas, by the ids in cells."
     )

@@ -16,6 +16,7 @@ from app.domain.jobs.listing import JobFilter, JobSort
 from app.domain.providers.usage import Cost
 from app.domain.results.contract import Results
 from app.domain.results.model_scores import ModelScore, model_scores
+from app.domain.results.warnings import ResultWarning
 from app.services.jobs.view import shown
 
 log = structlog.get_logger(__name__)
@@ -59,11 +60,21 @@ def _show(job: JobRow, taken: dict[str, Taken]) -> ListedJob:
     return ListedJob(**shown(job), cost=Cost(usd=usd, unpriced_calls=unpriced))
 
 
-async def note_scores(
-    connection: AsyncConnection, tenant: str, job_id: str, scores: Sequence[ModelScore]
+async def note_results(
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    scores: Sequence[ModelScore],
+    warnings: Sequence[ResultWarning],
 ) -> None:
-    """Keeps what a job that has ended, or is about to, is listed by."""
-    await listing.note_figures(connection, tenant, job_id, [score.model_dump() for score in scores])
+    """Store what lists and views show of the results of a job that has ended, or is about to."""
+    await listing.note_figures(
+        connection,
+        tenant,
+        job_id,
+        [score.model_dump() for score in scores],
+        [warning.model_dump(mode="json") for warning in warnings],
+    )
 
 
 async def fill_in(engine: AsyncEngine) -> None:
@@ -80,18 +91,21 @@ async def fill_in(engine: AsyncEngine) -> None:
             tenant, job_id, status = found
             await listing.note_parts(connection, tenant, job_id)
             if status.is_terminal:
-                await note_scores(connection, tenant, job_id, await _scores(connection, tenant, job_id))
+                await note_results(connection, tenant, job_id, *await _noted(connection, tenant, job_id))
 
 
-async def _scores(connection: AsyncConnection, tenant: str, job_id: str) -> list[ModelScore]:
-    """Those of a job's stored results; none where there are no results, or none that can be read."""
+async def _noted(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> tuple[list[ModelScore], list[ResultWarning]]:
+    """Scores and warnings of a job's stored results; empty if there are no results, or unreadable ones."""
     try:
         document = await jobs.stored_result(connection, tenant, job_id)
         if document is None:
-            return []
-        return model_scores(await asyncio.to_thread(Results.read, document))
+            return [], []
+        results = await asyncio.to_thread(Results.read, document)
+        return model_scores(results), results.warnings
     except Exception as error:
         if is_away(error):
             raise
         log.exception("scores not read", job=job_id)
-        return []
+        return [], []

@@ -156,6 +156,7 @@ def shown(job: JobRow) -> dict[str, Any]:
         "models": job.models or (),
         "imported_judges": imported_judges(job.request),
         "scores": job.scores or () if job.status.is_terminal else (),
+        "warnings": job.warnings or () if job.status.is_terminal else (),
         "priority": job.priority,
         "error": job.error,
         "imported_from": job.imported_from,

@@ -40,7 +40,7 @@ from app.instruments.rules import RULES
 from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
 from app.services.job_context import JobContext, decode_spec
-from app.services.jobs.listing import note_scores
+from app.services.jobs.listing import note_results
 from app.services.results.bundle_file import BundleReader, told, wrong
 from app.services.results.bundle_sets import write_sets
 from app.services.results.compute import Computed, JobRows, read_rows, render_results
@@ -154,7 +154,7 @@ class _Bundle:
         document = await asyncio.to_thread(_in_own_words, document, computed.document)
         await jobs.store_result(connection, tenant, job_id, computed.completeness, document)
         await listing.note_parts(connection, tenant, job_id)
-        await note_scores(connection, tenant, job_id, computed.scores)
+        await note_results(connection, tenant, job_id, computed.scores, computed.warnings)
         stored = await jobs.get_job(connection, tenant, job_id)
         if stored is None:
             raise NotFoundError(f"job {job_id} not found")

@@ -46,12 +46,14 @@ from app.domain.results.control import ControlArm
 from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
 from app.domain.results.grouping_check import CheckedSentence, CheckedSentences, JudgingCheck
+from app.domain.results.judge_sanity import judge_warnings
 from app.domain.results.model_scores import ModelScore, model_scores
 from app.domain.results.order_check import Reading, Readings
 from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
 from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import summarize, totals
+from app.domain.results.warnings import ResultWarning, headline, no_effect_warnings
 from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
@@ -59,6 +61,7 @@ from app.services.jobs.view import cost_of, failures_of, reuse_of, usage_of
 from app.services.results.cell_rows import TURN_SECONDS, cell_scores, response_statuses
 from app.services.results.control_arm import ControlRows, control_arm
 from app.services.results.judge_agreement import judge_agreement
+from app.services.results.judge_sanity import judge_evidence
 from app.services.results.manifest import manifest
 from app.services.results.missing import corrected, judged_cell, responses_per_run_on
 from app.services.results.opposite_control import opposite_arm
@@ -250,12 +253,14 @@ class Computed(NamedTuple):
         called: Whether every planned response and verdict is there and none has failed.
         document: The results as JSON text.
         scores: Its models' main figures.
+        warnings: Reasons to doubt the results.
     """
 
     completeness: Completeness
     called: bool
     document: str
     scores: list[ModelScore]
+    warnings: list[ResultWarning]
 
 
 async def compute_results(engine: AsyncEngine, job: JobRow, context: JobContext) -> Computed:
@@ -280,22 +285,35 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     imported = {judge.label: judge.imported for judge in spec.judges if judge.imported is not None}
     measured = summarize(cells, judges, spec.seed, imported)
     check = _check(context, rows)
+    agreement = judge_agreement(context, rows.joint)
+    control = _control_arm(context, cells, rows) if spec.control else None
+    evidence = judge_evidence(
+        context,
+        cells,
+        (rows.scores, rows.control),
+        (*rows.grades, *rows.control_grades),
+        agreement,
+        () if graded is None else graded.judge_agreement,
+    )
+    warnings = [*judge_warnings(evidence), *no_effect_warnings(control)]
     results = Results(
         job=job.id,
         name=job.name,
         completeness=completeness,
         completeness_reasons=reasons,
         simulated=job.simulated,  # also where no sentence was judged
+        headline=headline(warnings, len(spec.models)),
+        warnings=warnings,
         **in_words(context),
         **contract.shown(measured),
-        verdict_agreement=judge_agreement(context, rows.joint),
+        verdict_agreement=agreement,
         **({"persona_scores": []} if graded is None else graded._asdict() | {"preparation": rows.asks}),
         **_generation_results(spec, rows),
         worst_sentence=rows.worst,
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
-        **({"control": _control_arm(context, cells, rows)} if spec.control else {}),
+        **({} if control is None else {"control": control}),
         **({"opposite": opposite_arm(context, cells, rows.scores)} if spec.opposite else {}),
         **({} if spec.source is None else {"source": SourceOfTexts.of_row(spec.source)}),
         started_at=job.started_at,
@@ -315,7 +333,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             exemplars=rows.exemplars,
         ),
     )
-    return Computed(completeness, called, results.document(), model_scores(results))
+    return Computed(completeness, called, results.document(), model_scores(results), warnings)
 
 
 def in_words(context: JobContext) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from app.domain.providers.model import Stage
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.stopping import INTERNAL_ERROR, settle, stop_error
 from app.services.job_context import JobContexts
-from app.services.jobs.listing import note_scores
+from app.services.jobs.listing import note_results
 from app.services.results.compute import compute_results
 from app.services.sets.freeze import freeze_ending
 
@@ -86,16 +86,16 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
         reopenings = await count_reopenings(connection, job.tenant, job_id)
         await jobs.finalization_goes_on(connection, job_id)
     async with _known_to_be_at_work(engine, job_id):
-        completeness, called, results, scores = await compute_results(engine, job, context)
+        computed = await compute_results(engine, job, context)
     async with engine.begin() as connection:
         status = await jobs.lock_job(connection, job_id)
         # Another finalization may have been faster; the job may be gone since, or taken up again and ending anew.
         if status is not job.status or await count_reopenings(connection, job.tenant, job_id) != reopenings:
             return
-        await jobs.store_result(connection, job.tenant, job_id, completeness, results)
-        await note_scores(connection, job.tenant, job_id, scores)
-        await _end(connection, job, context.spec, called=called)
-    log.info("job ended", job=job_id, completeness=completeness)
+        await jobs.store_result(connection, job.tenant, job_id, computed.completeness, computed.document)
+        await note_results(connection, job.tenant, job_id, computed.scores, computed.warnings)
+        await _end(connection, job, context.spec, called=computed.called)
+    log.info("job ended", job=job_id, completeness=computed.completeness)
 
 
 async def _ready(connection: AsyncConnection, job_id: str) -> JobRow | None:

@@ -1,0 +1,207 @@
+"""Checks of a job's judges, by which nonsense is told from judgement before any figure is believed."""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from app.domain.metrics.interval import Ends
+from app.domain.metrics.metric import Metric
+from app.domain.personagym.agreement import GradeAgreement
+from app.domain.results.verdict_agreement import VerdictAgreement
+from app.domain.results.warnings import ResultWarning
+
+FEWEST = 20
+"""Sentences or replies below which no check is made: of so few, one score for 90 % can be chance."""
+_NORMAL = 1.96
+
+
+@dataclass(slots=True)
+class JudgedUnits:
+    """One judge's verdicts on one dimension, or its grades of PersonaGym answers.
+
+    Attributes:
+        scores: Number of units with each score.
+        not_applicable: Units judged not applicable.
+        replies: Replies, readable or not.
+        contradicting: Replies whose parts contradict each other.
+    """
+
+    scores: Counter[int] = field(default_factory=Counter)
+    not_applicable: int = 0
+    replies: int = 0
+    contradicting: int = 0
+
+
+class JudgeAndDimension(NamedTuple):
+    """What units are counted by; ``dimension`` is ``None`` for grades."""
+
+    judge: str
+    dimension: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What the checks look at: all verdicts of a job, those of the control arm included.
+
+    Attributes:
+        units: By judge and dimension.
+        labels: The dimensions' display names.
+        agreement: Agreement of the judges' verdicts.
+        grade_agreement: Agreement of their grades.
+    """
+
+    units: Mapping[JudgeAndDimension, JudgedUnits]
+    labels: Mapping[str, str]
+    agreement: Sequence[VerdictAgreement] = ()
+    grade_agreement: Sequence[GradeAgreement] = ()
+
+    @property
+    def judges(self) -> list[str]:
+        """The judges, each once."""
+        return list(dict.fromkeys(key.judge for key in self.units))
+
+    def of(self, judge: str, *, sentences: bool = False) -> list[JudgedUnits]:
+        """A judge's units; without grades if only ``sentences`` are wanted."""
+        return [
+            found
+            for key, found in self.units.items()
+            if key.judge == judge and not (sentences and key.dimension is None)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """A check of judges.
+
+    Attributes:
+        code: The warning's.
+        limit: The value from which it warns.
+        fewest: Units below which it is not made.
+        find: Finds what to warn of.
+    """
+
+    code: str
+    limit: float
+    fewest: int
+    find: Callable[["Check", Evidence], Iterator[ResultWarning]]
+
+    def warning(
+        self,
+        judges: Sequence[str],
+        message: str,
+        value: float | None,
+        n: int,
+        *,
+        dimension: str | None = None,
+        ci95: Ends | None = None,
+    ) -> ResultWarning:
+        """Its warning."""
+        return ResultWarning(
+            code=self.code,
+            message=message,
+            judges=list(judges),
+            dimension=dimension,
+            value=value,
+            ci95=ci95,
+            n=n,
+            limit=self.limit,
+        )
+
+
+def judge_warnings(evidence: Evidence) -> Iterator[ResultWarning]:
+    """The warnings of all checks, check by check."""
+    for check in CHECKS:
+        yield from check.find(check, evidence)
+
+
+def chance_interval(kappa: Metric) -> Ends | None:
+    """κ's 95 % interval, if it includes 0: the stored one, or else κ ± 1.96 / √n.
+
+    The latter is too wide rather than too narrow: of independent judges, κ varies at most as Pearson's r does.
+    """
+    if kappa.value is None:
+        return None
+    margin = _NORMAL / math.sqrt(kappa.n)
+    low, high = kappa.ci95 or (max(-1.0, kappa.value - margin), min(1.0, kappa.value + margin))
+    return (low, high) if low <= 0 <= high else None
+
+
+def _one_score(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
+    for (judge, dimension), units in evidence.units.items():
+        n = units.scores.total()
+        if n < check.fewest:
+            continue
+        score, count = units.scores.most_common(1)[0]
+        if count >= check.limit * n:
+            of = "answers" if dimension is None else f"sentences on {evidence.labels[dimension]}"
+            message = f"{judge} gives the score {score} to {100 * count / n:.0f} % of {n:,} {of}."
+            yield check.warning([judge], message, count / n, n, dimension=dimension)
+
+
+def _contradictions(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
+    for judge in evidence.judges:
+        own = evidence.of(judge)
+        n, count = sum(each.replies for each in own), sum(each.contradicting for each in own)
+        if n >= check.fewest and count > check.limit * n:
+            message = (
+                f"{judge} contradicts itself in {100 * count / n:.0f} % of {n:,} replies, for example by the number of"
+                " one option with the words of another."
+            )
+            yield check.warning([judge], message, count / n, n)
+
+
+def _chance_agreement(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
+    found: set[tuple[str, ...]] = set()
+    # All sentences come first; a pair that agrees by chance there is not listed again for each dimension.
+    for group in evidence.agreement:
+        for pair in group.pairs if group.by in ([], ["dimension"]) else ():
+            kappa = pair.quadratic_kappa
+            ends = chance_interval(kappa) if kappa.n >= check.fewest else None
+            if ends is None or pair.judges in found:
+                continue
+            found |= {pair.judges} if not group.by else set()
+            on = "" if group.dimension is None else f" on {evidence.labels[group.dimension]}"
+            yield _by_chance(check, pair.judges, kappa, ends, f"sentences{on}", group.dimension)
+    graded: dict[tuple[str, str], list[Metric]] = {}
+    for each in evidence.grade_agreement:
+        if each.quadratic_kappa.n >= check.fewest:
+            graded.setdefault(each.judges, []).append(each.quadratic_kappa)
+    for judges, kappas in graded.items():
+        # Tasks are small: only judges that agree by chance in each of them are named.
+        best = max(kappas, key=lambda kappa: kappa.value or 0.0)
+        ends = chance_interval(best)
+        if ends is not None and all(map(chance_interval, kappas)):
+            yield _by_chance(check, judges, best, ends, "answers, in the task in which they agree most", None)
+
+
+def _by_chance(
+    check: Check, judges: Sequence[str], kappa: Metric, ends: Ends, of: str, dimension: str | None
+) -> ResultWarning:
+    message = (
+        f"{judges[0]} and {judges[1]} agree no better than chance on {kappa.n:,} {of}"
+        f" (κ {kappa.value:.2f}, 95 % interval {ends[0]:.2f} to {ends[1]:.2f})."
+    )
+    return check.warning(judges, message, kappa.value, kappa.n, dimension=dimension, ci95=ends)
+
+
+def _never_not_applicable(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
+    for judge in evidence.judges:
+        own = evidence.of(judge, sentences=True)
+        n = sum(each.scores.total() for each in own)
+        if n >= check.fewest and not any(each.not_applicable for each in own):
+            message = (
+                f"{judge} gave a score to all of {n:,} sentences and never answered “not applicable”; in most texts some"
+                " sentences say nothing about the trait."
+            )
+            yield check.warning([judge], message, 0.0, n)
+
+
+CHECKS = (
+    Check("one_score", 0.9, FEWEST, _one_score),
+    Check("contradicting_replies", 0.05, FEWEST, _contradictions),
+    Check("chance_agreement", 0.0, FEWEST, _chance_agreement),
+    Check("never_not_applicable", 0.0, 200, _never_not_applicable),
+)
+"""All checks, the gravest first."""

@@ -1,0 +1,97 @@
+"""Reasons to doubt a job's results, in the order in which a reader should see them."""
+
+from collections.abc import Iterator, Sequence
+
+from pydantic import Field
+
+from app.domain.contract import Answer
+from app.domain.metrics.interval import Ends
+from app.domain.results.control import ControlArm
+from app.domain.results.gains import Gain
+
+NO_EFFECT = "no_effect"
+
+
+class ResultWarning(Answer):
+    """A reason to doubt the results."""
+
+    code: str = Field(
+        description="`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` "
+        "(judges); `no_effect` (control arm).",
+        examples=["one_score"],
+    )
+    message: str = Field(description="In words. May contain names that the client chose.")
+    judges: list[str] = Field(default_factory=list, description="The judges concerned.")
+    model: str | None = Field(None, description="The model under test concerned.")
+    dimension: str | None = Field(None, description="The dimension concerned; `null` for all.")
+    value: float | None = Field(description="The figure that was checked: a share, κ or a gain.")
+    ci95: Ends | None = Field(None, description="Its 95 % interval, if the check uses one.")
+    n: int = Field(description="Number of sentences, replies, answers or cells behind the figure.")
+    limit: float = Field(description="The limit that the figure, or its interval, reached.")
+
+
+def no_effect_warnings(control: ControlArm | None) -> Iterator[ResultWarning]:
+    """One warning for each model and metric whose gain over the control arm may be 0."""
+    if control is None:
+        return
+    for total in control.totals:
+        if total.by == ["model"]:
+            yield from _no_effect(total.model, total.acc_atom, "of sentences in character", share=True)
+    for score in control.persona_score_totals:
+        found = Gain(with_persona=score.with_persona, without=score.without, gain=score.gain)
+        yield from _no_effect(score.model, found, "PersonaScore", share=False)
+
+
+def _no_effect(model: str, gain: Gain, figure: str, *, share: bool) -> Iterator[ResultWarning]:
+    value, ends = gain.gain.value, gain.gain.ci95 or gain.gain.ci95_runs
+    if value is None or gain.with_persona is None or gain.without is None:
+        return
+    if not (ends[0] <= 0 <= ends[1] if ends else value == 0):
+        return
+    with_persona, without = (
+        f"{100 * each:.0f} % {figure}" if share else f"{figure} {each:.2f}"
+        for each in (gain.with_persona, gain.without)
+    )
+    interval = f", 95 % interval {ends[0]:.2f} to {ends[1]:.2f}" if ends else ""
+    yield ResultWarning(
+        code=NO_EFFECT,
+        message=f"No effect of the persona is shown for {model}: {with_persona} with it, {without} without it "
+        f"(gain {value:.2f}{interval}).",
+        model=model,
+        value=value,
+        ci95=ends,
+        n=gain.gain.n,
+        limit=0.0,
+    )
+
+
+def headline(warnings: Sequence[ResultWarning], models: int) -> str | None:
+    """The conclusion in one sentence if the figures must not be taken at face value; else ``None``.
+
+    Args:
+        warnings: All of the job's.
+        models: Number of models under test.
+    """
+    codes = {code: [each for each in warnings if each.code == code] for code in {w.code for w in warnings}}
+    untrusted = list(
+        dict.fromkeys(
+            judge
+            for each in warnings
+            if each.code in {"one_score", "contradicting_replies"}
+            for judge in each.judges
+        )
+    )
+    if untrusted:
+        one = len(untrusted) == 1
+        return f"The judge{'' if one else 's'} {_names(untrusted)} cannot be trusted."
+    if "chance_agreement" in codes:
+        return f"The judges do not agree: {_names(codes['chance_agreement'][0].judges)} match no more often than by chance."
+    if len({each.model for each in codes.get(NO_EFFECT, ())}) == models > 0:
+        return "No effect of the persona is shown."
+    if "never_not_applicable" in codes:
+        return f"Check the judging: {_names(codes['never_not_applicable'][0].judges)} gave every sentence a score."
+    return None
+
+
+def _names(names: Sequence[str]) -> str:
+    return " and ".join(names) if len(names) < 4 else f"{len(names)} judges"  # noqa: PLR2004
