@@ -2,6 +2,9 @@
 
 from dataclasses import dataclass
 
+READER_VERSION = "replies-v2"
+"""Version of the rules that read judges' replies and grades (:mod:`app.domain.judging.verdict`)."""
+
 
 @dataclass(frozen=True, slots=True)
 class InstrumentRef:
@@ -13,6 +16,7 @@ class InstrumentRef:
         segmenter: Which version splits texts into sentences, for example ``"punkt-en-v1"``; see :mod:`app.domain.instruments.rules`.
         refusals: Which version tells refusals from responses. Jobs stored before it was kept mean the first, as do those below.
         injections: Which version recognises texts that address the judge.
+        replies: Version of the rules that read judges' replies.
     """
 
     version: str
@@ -20,3 +24,4 @@ class InstrumentRef:
     segmenter: str
     refusals: str = "refusals-en-v1"
     injections: str = "injections-v1"
+    replies: str = READER_VERSION

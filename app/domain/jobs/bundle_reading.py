@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from app.domain.instruments.dimension import Scale
+from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.segmentation import Segmenter
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.hardening import AS_IN_THE_PAPERS
@@ -45,10 +45,10 @@ class ReadAgain:
             zip(row["unit_starts"], row["unit_ends"], strict=True)
         )
 
-    def verdict(self, row: Row, scale: Scale) -> bool:
+    def verdict(self, row: Row, asked: Dimension | Scale) -> bool:
         """Whether a checked verdict is what its reply says; what was said of several sentences at once is not read again."""
         return row.get("group_size") != 1 or self._says(
-            row, lambda reply, cut_off: parse_verdict(reply, scale, cut_off=cut_off)
+            row, lambda reply, cut_off: parse_verdict(reply, asked, cut_off=cut_off)
         )
 
     def grade(self, row: Row) -> bool:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from app.domain.instruments.dimension import Scale
+from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.jobs.bundle_reading import ReadAgain
 from app.domain.jobs.plan import AtomicCell, Cell
 from app.domain.jobs.specification import JobSpec
@@ -116,17 +116,17 @@ class RowChecks:
             raise WrongRowError("cell, run, item: no response is there")
         return cell, self._units[place]
 
-    def _second_verdict(self, row: Row) -> Scale:
+    def _second_verdict(self, row: Row) -> Dimension:
         cell, units = self._place(row)
         _number(row, "unit", units)
-        scale = cell.dimensions[_number(row, "trait", len(cell.dimensions))].scale
-        _score(row, scale)
-        return scale
+        dimension = cell.dimensions[_number(row, "trait", len(cell.dimensions))]
+        _score(row, dimension.scale)
+        return dimension
 
     def _verdict(self, row: Row) -> None:
-        scale = self._second_verdict(row)
+        dimension = self._second_verdict(row)
         _number(row, "judge", len(self._spec.judges))
-        if not self._again.verdict(row, scale):
+        if not self._again.verdict(row, dimension):
             raise WrongRowError("status, score: not what the reply says (raw)")
 
     def _grade(self, row: Row) -> None:

@@ -4,9 +4,9 @@ import re
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from app.domain.instruments.dimension import Scale
+from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.judging.thoughts import after_thoughts
-from app.domain.judging.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
+from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, parse_verdict, unparsed
 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
 
@@ -50,7 +50,9 @@ class GroupedReading:
         return self.verdict.status in USABLE
 
 
-def read_grouped(raw: str, count: int, scale: Scale, *, cut_off: bool = False) -> list[GroupedReading]:
+def read_grouped(
+    raw: str, count: int, asked: Dimension | Scale, *, cut_off: bool = False
+) -> list[GroupedReading]:
     """Reads a reply about ``count`` sentences, which were labelled S1, S2 and so on.
 
     What follows a label, up to the next one, is read as strictly as the reply about a single sentence. A sentence whose
@@ -61,7 +63,7 @@ def read_grouped(raw: str, count: int, scale: Scale, *, cut_off: bool = False) -
     Args:
         raw: The reply, as the judge gave it. Untrusted, of any length; read in linear time.
         count: How many sentences it was asked about.
-        scale: The scale on which it was asked to answer.
+        asked: The dimension or scale that it was asked about.
         cut_off: Whether the reply ended at a limit: what it says last may lack its last digit.
 
     Returns:
@@ -72,10 +74,12 @@ def read_grouped(raw: str, count: int, scale: Scale, *, cut_off: bool = False) -
     found = _in_a_row(text) or _labelled(text) or _numbered(text, count)
     for part in found[:-1] if cut_off else found:
         parts.setdefault(part.label, []).append(part)
-    readings = [_reading(parts.get(label, []), scale) for label in range(1, count + 1)]
+    readings = [_reading(parts.get(label, []), asked) for label in range(1, count + 1)]
     if all(1 <= label <= count for label in parts) and any(reading.usable for reading in readings):
         return readings
-    return unusable(raw, count, REFUSED if parse_verdict(raw, scale) == REFUSED else UNPARSED)
+    return unusable(
+        raw, count, REFUSED if parse_verdict(raw, asked) == REFUSED else unparsed(Unread.NO_ANSWER)
+    )
 
 
 def unusable(raw: str | None, count: int, verdict: Verdict) -> list[GroupedReading]:
@@ -111,7 +115,10 @@ def _numbered(text: str, count: int) -> list[_Part]:
     return found if in_order and len(found) == len(lines) else []
 
 
-def _reading(parts: list[_Part], scale: Scale) -> GroupedReading:
+def _reading(parts: list[_Part], asked: Dimension | Scale) -> GroupedReading:
     if len(parts) != 1:
-        return GroupedReading(UNPARSED, "\n".join(part.raw for part in parts) or None)
-    return GroupedReading(parse_verdict(parts[0].answer, scale), parts[0].raw)
+        return GroupedReading(
+            unparsed(Unread.CONTRADICTION if parts else Unread.NO_ANSWER),
+            "\n".join(part.raw for part in parts) or None,
+        )
+    return GroupedReading(parse_verdict(parts[0].answer, asked), parts[0].raw)

@@ -3,11 +3,11 @@
 import re
 import string
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
 
-from app.domain.instruments.dimension import Scale
+from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.judging.thoughts import after_thoughts
 
 
@@ -27,17 +27,34 @@ class VerdictStatus(StrEnum):
     """The call never succeeded."""
 
 
+class Unread(StrEnum):
+    """Reason why no score was read from a reply."""
+
+    EMPTY = "empty"
+    """The reply contains no text, or only thoughts."""
+    CUT_OFF = "cut_off"
+    """The reply ended at a limit before its answer was certain."""
+    NO_ANSWER = "no_answer"
+    """No part of the reply has the form of an answer on the scale."""
+    AMBIGUOUS = "ambiguous"
+    """The answer is hedged, negated, hypothetical or retracted, or names a range."""
+    CONTRADICTION = "contradiction"
+    """The reply contradicts itself: two different scores, or the number of one option with the label of another."""
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
     """A judge's verdict on one unit.
 
     Attributes:
-        status: What became of it.
-        score: An integer on the dimension's scale where ``status`` is ``SCORED``, else ``None``.
+        status: Result of the judgement.
+        score: An integer on the dimension's scale if ``status`` is ``SCORED``, else ``None``.
+        unread: Reason for ``UNPARSED``, set by the reader of replies; no part of equality.
     """
 
     status: VerdictStatus
     score: int | None = None
+    unread: Unread | None = field(default=None, compare=False)
 
 
 NOT_APPLICABLE = Verdict(VerdictStatus.NOT_APPLICABLE)
@@ -45,7 +62,12 @@ REFUSED = Verdict(VerdictStatus.REFUSED)
 UNPARSED = Verdict(VerdictStatus.UNPARSED)
 
 
-def parse_verdict(raw: str, scale: Scale, *, cut_off: bool = False) -> Verdict:
+def unparsed(why: Unread) -> Verdict:
+    """Return the verdict of a reply without a readable score."""
+    return Verdict(VerdictStatus.UNPARSED, None, why)
+
+
+def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) -> Verdict:
     """Reads a judge's reply strictly: a score only where the reply says one score and says it as its answer.
 
     All numbers of the reply must be the same one (``4/5`` and ``4 out of 5`` count as 4 where 5 is the scale's
@@ -56,7 +78,7 @@ def parse_verdict(raw: str, scale: Scale, *, cut_off: bool = False) -> Verdict:
 
     Args:
         raw: The reply, as the judge gave it. Untrusted, of any length; read in linear time.
-        scale: The scale on which the judge was asked to answer.
+        asked: The dimension that the judge was asked about, whose labels an answer may contain; a rubric's scale, which has none.
         cut_off: Whether the reply may lack its end. What would have followed could take a score back, so it is ``UNPARSED``
             unless it is a number and nothing else, which no longer number of the scale begins with.
 
@@ -64,11 +86,15 @@ def parse_verdict(raw: str, scale: Scale, *, cut_off: bool = False) -> Verdict:
         ``SCORED`` with a score on the scale, ``NOT_APPLICABLE`` for the scale's filtering option, ``REFUSED`` where
         the judge says that it will not judge, else ``UNPARSED``. A reply without any digit is never scored.
     """
+    scale = asked.scale if isinstance(asked, Dimension) else asked
     readings = _readings(scale)
     if cut_off:
         return _bare_number(after_thoughts(raw), readings)
     at_once = readings.get(raw)
-    return at_once if at_once is not None else _in_words(raw, scale, readings)
+    if at_once is not None:
+        return at_once
+    verdict = _in_words(raw, scale, readings)
+    return unparsed(Unread.NO_ANSWER) if verdict == UNPARSED else verdict
 
 
 def _in_words(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Verdict:
@@ -89,7 +115,8 @@ def _in_words(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Verdict:
 
 def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
     begun = any(number != text and number.startswith(text) for number in readings)
-    return UNPARSED if begun else readings.get(text, UNPARSED)
+    found = None if begun else readings.get(text)
+    return unparsed(Unread.CUT_OFF) if found is None else found
 
 
 _MOST_NUMBERS = 50

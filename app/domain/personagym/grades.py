@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from app.domain.instruments.dimension import Scale
 from app.domain.instruments.refusal import RefusalRules
 from app.domain.judging.thoughts import after_thoughts
-from app.domain.judging.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus, parse_verdict
+from app.domain.judging.verdict import (
+    REFUSED,
+    UNPARSED,
+    Unread,
+    Verdict,
+    VerdictStatus,
+    parse_verdict,
+    unparsed,
+)
 from app.domain.personagym.task import GRADE_SCALE
 
 
@@ -55,7 +63,9 @@ def read_final_score(
     text = after_thoughts(reply)
     if cut_off:
         verdict = parse_verdict(text, scale, cut_off=True)
-        return GradeRead(verdict if verdict.status is VerdictStatus.SCORED else UNPARSED, text)
+        return GradeRead(
+            verdict if verdict.status is VerdictStatus.SCORED else unparsed(Unread.CUT_OFF), text
+        )
     statements = _statements(text)
     if not statements:
         verdict = _without_statement(text, scale)
@@ -65,7 +75,7 @@ def read_final_score(
     verdict = _score_of(last.value, scale)
     others = {_score_of(statement.value, scale).score for statement in statements} - {None, verdict.score}
     if verdict.score is None or others or _taken_back(text[last.end :], verdict.score):
-        return GradeRead(UNPARSED, text)
+        return GradeRead(unparsed(Unread.CONTRADICTION if others else Unread.AMBIGUOUS), text)
     return GradeRead(verdict, f"{text[: last.start].rstrip()} {text[last.end :].lstrip()}".strip())
 
 
@@ -127,7 +137,7 @@ def _statement(text: str, match: re.Match[str], following: int) -> _Statement:
 def _score_of(value: str, scale: Scale) -> Verdict:
     """What a statement's value says; there is no filtering option among a rubric's scores."""
     verdict = parse_verdict(f"The final score is {value}", scale)
-    return verdict if verdict.status is VerdictStatus.SCORED else UNPARSED
+    return verdict if verdict.status is VerdictStatus.SCORED else unparsed(Unread.NO_ANSWER)
 
 
 def _taken_back(rest: str, score: int) -> bool:
@@ -146,4 +156,4 @@ def _without_statement(text: str, scale: Scale) -> Verdict:
     if verdict.status is VerdictStatus.REFUSED:
         return verdict
     bare = len(text) <= _BARE_REPLY and not any(c.isalpha() for c in text.casefold().replace("out of", ""))
-    return verdict if bare and verdict.status is VerdictStatus.SCORED else UNPARSED
+    return verdict if bare and verdict.status is VerdictStatus.SCORED else unparsed(Unread.NO_ANSWER)

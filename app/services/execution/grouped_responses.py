@@ -16,7 +16,7 @@ from app.domain.jobs.judge_prompts import about_sentences
 from app.domain.judging.grouped_reply import GroupedReading, read_grouped, unusable
 from app.domain.judging.grouping import GroupedWords, groups_of
 from app.domain.judging.prompt_injection import Suspicion, suspicion
-from app.domain.judging.verdict import UNPARSED
+from app.domain.judging.verdict import Unread, unparsed
 from app.domain.providers.model import ChatReply, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.checked_responses import Asked, CheckedResponses
@@ -107,8 +107,8 @@ class GroupedResponses(CheckedResponses):
         def read(text: str) -> tuple[list[GroupedReading], bool]:
             answer = shown.read(text)
             if not answer.text:
-                return unusable(text, len(group), UNPARSED), answer.key_missing
-            return read_grouped(answer.text, len(group), dimension.scale, cut_off=cut_off), answer.key_missing
+                return unusable(text, len(group), unparsed(Unread.EMPTY)), answer.key_missing
+            return read_grouped(answer.text, len(group), dimension, cut_off=cut_off), answer.key_missing
 
         tenant = self.claim.tenant
         readings, key_missing = await read_text(tenant, reply.text, read)

@@ -15,7 +15,7 @@ from app.db.engine import single_statements
 from app.db.execution import stored_rows
 from app.db.execution.result_rows import ResponseRow, VerdictRow
 from app.db.execution.shards import Claim
-from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.segmentation import Unit, runaway, units_at
 from app.domain.instruments.task import Item
 from app.domain.jobs.execution import Execution
@@ -308,7 +308,7 @@ class Responses(ABC):
                 shown.system,
                 asked.user,
                 key=key,
-                usable=partial(_is_read, dimension.scale, shown),
+                usable=partial(_is_read, dimension, shown),
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
@@ -316,11 +316,9 @@ class Responses(ABC):
             return Judgement(without_reply(error), None, found, str(error))
         reason = reply.finish_reason
         read, key_missing = (
-            _read(dimension.scale, shown, reason, reply.text)
+            _read(dimension, shown, reason, reply.text)
             if len(reply.text) <= LONG_CHARACTERS
-            else await read_text(
-                self.claim.tenant, reply.text, partial(_read, dimension.scale, shown, reason)
-            )
+            else await read_text(self.claim.tenant, reply.text, partial(_read, dimension, shown, reason))
         )
         verdict = refused_by(reply) or read
         # Who refuses to judge has not been talked into a score.
@@ -388,15 +386,17 @@ def without_reply(error: CallFailedError) -> Verdict:
     return Verdict(VerdictStatus.FILTERED if filtered else VerdictStatus.FAILED)
 
 
-def _read(scale: Scale, shown: Showing, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
-    """What a judge's reply says, and whether it lacks its key word."""
+def _read(
+    dimension: Dimension, shown: Showing, finish_reason: FinishReason, text: str
+) -> tuple[Verdict, bool]:
+    """Read a judge's reply; also return whether it lacks its key word."""
     read = shown.read(text)
-    return parse_verdict(read.text, scale, cut_off=finish_reason.cuts_off), read.key_missing
+    return parse_verdict(read.text, dimension, cut_off=finish_reason.cuts_off), read.key_missing
 
 
-def _is_read(scale: Scale, shown: Showing, reply: ChatReply) -> bool:
+def _is_read(dimension: Dimension, shown: Showing, reply: ChatReply) -> bool:
     """Whether a judge's reply says what it was asked for."""
-    return _read(scale, shown, reply.finish_reason, reply.text)[0].status in {
+    return _read(dimension, shown, reply.finish_reason, reply.text)[0].status in {
         VerdictStatus.SCORED,
         VerdictStatus.NOT_APPLICABLE,
     }

@@ -79,6 +79,7 @@ def manifest(
             "segmenter": spec.instrument.segmenter,
             "refusals": spec.instrument.refusals,
             "injections": spec.instrument.injections,
+            "replies": spec.instrument.replies,
         },
         "model_table": table_of(spec),
         "extra_fields": extra_fields_of(spec),

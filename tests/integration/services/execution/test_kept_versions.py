@@ -204,6 +204,7 @@ class TestOlderVersion:
             "segmenter": "whole-v2",
             "refusals": "refusals-en-v1",
             "injections": "v2",
+            "replies": "replies-v2",
         }
 
     async def test_splits_existing_texts_when_it_is_submitted(self, engine: AsyncEngine) -> None:
