@@ -2645,6 +2645,10 @@ VerdictStatus: TypeAlias = Literal["scored", "not_applicable", "refused", "unpar
 """The status of one judgement; only `scored` has a number."""
 
 
+Unread: TypeAlias = Literal["empty", "cut_off", "no_answer", "ambiguous", "contradiction"]
+"""Reason why no score was read from a reply."""
+
+
 Suspicion: TypeAlias = Literal["text", "reply", "both"]
 """Why a verdict is uncertain."""
 
@@ -2679,6 +2683,10 @@ class JudgeCall(TypedDict):
     """Why the reply ended."""
     thoughts: str | None
     """What the judge thought before. Untrusted text."""
+    unread: Unread | None
+    """Why the first reply could not be read; `null` if it could."""
+    repair_raw: str | None
+    """The reply to the follow-up request; `null` without one. Untrusted text."""
     suspicion: Suspicion | None
     reused: ReplyOrigin | None
     """Which job's reply it is, if no call was made for it."""
@@ -2757,6 +2765,10 @@ class UnitVerdict(TypedDict):
     """Why the judge's reply ended; `null` without a reply, or if not recorded."""
     thoughts: str | None
     """The judge's thoughts before its reply, which are not scored. Untrusted text."""
+    unread: NotRequired[Unread | None]
+    """Why the judge's first reply could not be read; `null` if it could. With a score, the reply to the follow-up request gave it."""
+    repair_raw: NotRequired[str | None]
+    """The judge's reply to the follow-up request; `null` if there was none. Untrusted text."""
 
 
 class JudgedUnit(TypedDict):
@@ -2793,6 +2805,10 @@ class ResponseGrade(TypedDict):
     """Why the judge's reply ended; `null` without a reply, or if not recorded."""
     thoughts: str | None
     """The judge's thoughts before its reply, which are not scored. Untrusted text."""
+    unread: NotRequired[Unread | None]
+    """Why the judge's first reply could not be read; `null` if it could. With a score, the reply to the follow-up request gave it."""
+    repair_raw: NotRequired[str | None]
+    """The judge's reply to the follow-up request; `null` if there was none. Untrusted text."""
 
 
 class ResponseFigures(TypedDict):

@@ -355,9 +355,13 @@ class Verdict(Base):
     suspicion: Mapped[str | None]
     """What makes the verdict doubtful: the ``text`` that addresses the judge, its ``reply`` without the key word, or ``both``."""
     finish_reason: Mapped[str | None]
-    """Why the judge's reply ended; of several sentences' that of all of it."""
+    """Why the judge's last reply ended; of several sentences' that of all of it."""
     thoughts: Mapped[str | None]
     """As of a response; of several sentences' with the first one of them."""
+    unread: Mapped[str | None]
+    """Why the judge's first reply could not be read (:class:`app.domain.judging.verdict.Unread`); null where it could."""
+    repair_raw: Mapped[str | None]
+    """The judge's reply to the follow-up request; null where there was none."""
 
 
 class SecondVerdict(Base):
@@ -390,8 +394,10 @@ class SecondVerdict(Base):
     score: Mapped[int | None] = mapped_column(SmallInteger)
     raw: Mapped[str | None]
     finish_reason: Mapped[str | None]
-    """As of a verdict, like the next."""
+    """As of a verdict, like the next three."""
     thoughts: Mapped[str | None]
+    unread: Mapped[str | None]
+    repair_raw: Mapped[str | None]
 
 
 class Grade(Base):
@@ -416,8 +422,30 @@ class Grade(Base):
     error: Mapped[str | None]
     """Why there is no reply."""
     suspicion: Mapped[str | None]
-    """As of a verdict, like the next two."""
+    """As of a verdict, like the next four."""
     finish_reason: Mapped[str | None]
+    thoughts: Mapped[str | None]
+    unread: Mapped[str | None]
+    repair_raw: Mapped[str | None]
+
+
+class UnreadReply(Base):
+    """A judge's reply that could not be read, stored before the judge is asked once more.
+
+    A worker that dies in between does not ask the first question again. Rows are deleted when their shard ends.
+    """
+
+    __tablename__ = "unread_replies"
+
+    cell_id: Mapped[int] = mapped_column(
+        BigInteger, ForeignKey("cells.id", ondelete="CASCADE"), primary_key=True
+    )
+    run: Mapped[int] = mapped_column(SmallInteger, primary_key=True)
+    path: Mapped[str] = mapped_column(primary_key=True)
+    """Path of the first call (:meth:`app.services.execution.call_rows.CallKey.path`)."""
+    tenant: Mapped[str]
+    raw: Mapped[str]
+    finish_reason: Mapped[str]
     thoughts: Mapped[str | None]
 
 

@@ -54,6 +54,8 @@ class VerdictRow(NamedTuple):
     error: str | None = None
     finish_reason: str | None = None
     thoughts: str | None = None
+    unread: str | None = None
+    repair_raw: str | None = None
 
 
 class SecondVerdictRow(NamedTuple):
@@ -72,6 +74,8 @@ class SecondVerdictRow(NamedTuple):
     raw: str | None
     finish_reason: str | None = None
     thoughts: str | None = None
+    unread: str | None = None
+    repair_raw: str | None = None
 
 
 class GradeRow(NamedTuple):
@@ -89,6 +93,20 @@ class GradeRow(NamedTuple):
     suspicion: str | None = None
     finish_reason: str | None = None
     thoughts: str | None = None
+    unread: str | None = None
+    repair_raw: str | None = None
+
+
+class UnreadReplyRow(NamedTuple):
+    """A row of ``unread_replies``."""
+
+    cell_id: int
+    run: int
+    path: str
+    tenant: str
+    raw: str
+    finish_reason: str
+    thoughts: str | None
 
 
 class PreparationRow(NamedTuple):
@@ -148,13 +166,22 @@ class CallRow(NamedTuple):
 
 
 Row: TypeAlias = (
-    ResponseRow | VerdictRow | SecondVerdictRow | GradeRow | PreparationRow | CallRow | ReusedRow | ReplyRow
+    ResponseRow
+    | VerdictRow
+    | SecondVerdictRow
+    | GradeRow
+    | UnreadReplyRow
+    | PreparationRow
+    | CallRow
+    | ReusedRow
+    | ReplyRow
 )
 TABLES: dict[type[Row], str] = {
     ResponseRow: "responses",
     VerdictRow: "verdicts",
     SecondVerdictRow: "second_verdicts",
     GradeRow: "grades",
+    UnreadReplyRow: "unread_replies",
     PreparationRow: "preparations",
     CallRow: "calls",
     ReusedRow: "reused_replies",

@@ -65,7 +65,7 @@ _ORDER = {
     "second_verdicts": "run, item, unit, trait, judge, alone",
     "grades": "run, item, judge",
 }
-REPLIES = {"raw", "thoughts"}
+REPLIES = {"raw", "thoughts", "repair_raw"}
 """What judges said, word for word."""
 _WITH_REPLIES = {"verdicts", "second_verdicts", "grades"}
 

@@ -19,6 +19,8 @@ class SecondReply(NamedTuple):
     raw: str | None
     finish_reason: str | None
     thoughts: str | None
+    unread: str | None
+    repair_raw: str | None
 
 
 async def second_replies(

@@ -37,9 +37,11 @@ class ResponseRecord(NamedTuple):
     """Whether it would make its page too large: it comes without text and units then."""
 
 
-Said = tuple[int, int, str, int | None, str | None, int, str | None, str | None, str | None]
-"""What is stored of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion, finish reason,
-thoughts."""
+Said = tuple[
+    int, int, str, int | None, str | None, int, str | None, str | None, str | None, str | None, str | None
+]
+"""Stored fields of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion, finish reason,
+thoughts, why the reply was unread, the reply to the follow-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class GradeRecord:
     suspicion: str | None
     finish_reason: str | None
     thoughts: str | None
+    unread: str | None
+    repair_raw: str | None
 
 
 @dataclass(slots=True)
@@ -348,11 +352,14 @@ def _said(
     suspicions: Sequence[str | None] | None,
     finish_reasons: Sequence[str | None] | None,
     thoughts: Sequence[str | None] | None,
+    unread: Sequence[str | None] | None,
+    repairs: Sequence[str | None] | None,
 ) -> list[Said]:
     """A response's verdicts from arrays of which some are missing where all verdicts have what most have."""
     of_whom = traits or _FIRST, judges or _FIRST
     how = sizes or _ALONE, suspicions or _NOTHING, finish_reasons or _ENDED, thoughts or _NOTHING
-    return list(zip(*of_whom, statuses, scores, raws, *how, strict=False))  # some have no end
+    repaired = unread or _NOTHING, repairs or _NOTHING
+    return list(zip(*of_whom, statuses, scores, raws, *how, *repaired, strict=False))  # some have no end
 
 
 async def judgements_of(
@@ -367,7 +374,7 @@ async def judgements_of(
 
     Responses may be ``graded`` as a whole only if they answer a PersonaGym task.
 
-    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Seven of
+    A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Nine of
     the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence,
     and most responses a verdict on each sentence.
     """
@@ -380,7 +387,8 @@ async def judgements_of(
         text(
             "SELECT wanted.cell, wanted.run, wanted.item,"
             " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
-            " found.sizes, found.suspicions, found.finish_reasons, found.thoughts"
+            " found.sizes, found.suspicions, found.finish_reasons, found.thoughts, found.unread,"
+            " found.repairs"
             f"{_OF_WANTED} LATERAL (SELECT array_agg(status) AS statuses,"
             "  CASE WHEN max(unit) >= count(*) OR max(trait) > 0 OR max(judge) > 0 THEN array_agg(unit) END AS units,"
             "  array_agg(score) AS scores, array_agg(coalesce(raw, error)) AS raws,"
@@ -390,7 +398,9 @@ async def judgements_of(
             "  CASE WHEN count(suspicion) > 0 THEN array_agg(suspicion) END AS suspicions,"
             "  CASE WHEN count(*) FILTER (WHERE finish_reason = 'stop') < count(*) THEN array_agg(finish_reason) END"
             "   AS finish_reasons,"
-            "  CASE WHEN count(thoughts) > 0 THEN array_agg(thoughts) END AS thoughts"
+            "  CASE WHEN count(thoughts) > 0 THEN array_agg(thoughts) END AS thoughts,"
+            "  CASE WHEN count(unread) > 0 THEN array_agg(unread) END AS unread,"
+            "  CASE WHEN count(repair_raw) > 0 THEN array_agg(repair_raw) END AS repairs"
             "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
             " WHERE found.statuses IS NOT NULL"
@@ -414,7 +424,7 @@ async def _grades(
     rows = await connection.execute(
         text(
             "SELECT wanted.cell, wanted.run, wanted.item, g.judge, g.status, g.score, g.raw, g.error, g.suspicion,"
-            " g.finish_reason, g.thoughts"
+            " g.finish_reason, g.thoughts, g.unread, g.repair_raw"
             f"{_OF_WANTED} grades g WHERE g.cell_id = c.id AND g.run = wanted.run AND g.item = wanted.item"
             " AND g.tenant = :tenant ORDER BY g.judge"
         ),

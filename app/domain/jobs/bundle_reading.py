@@ -56,7 +56,8 @@ class ReadAgain:
         return self._says(row, lambda reply, cut_off: read_final_score(reply, cut_off=cut_off).verdict)
 
     def _says(self, row: Row, read: Callable[[str, bool], Verdict]) -> bool:
-        reply, reason = row.get("raw"), row.get("finish_reason")
+        repair, reason = row.get("repair_raw"), row.get("finish_reason")
+        reply = row.get("raw") if repair is None else repair
         called = self._replies and self._spec.judges[row["judge"]].imported is None
         if not called or not isinstance(reply, str) or reason is None or reason in _MARKED:
             return True

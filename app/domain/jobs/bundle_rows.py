@@ -10,6 +10,7 @@ from app.domain.jobs.plan import AtomicCell, Cell
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.fit import GRADES
 from app.domain.judging.prompt_injection import Suspicion
+from app.domain.judging.verdict import Unread
 from app.domain.providers.model import FinishReason, Stage
 
 Row = Mapping[str, Any]
@@ -54,6 +55,7 @@ class RowChecks:
         _one_of(row, "stage", Stage)
         _one_of(row, "finish_reason", FinishReason if table != "calls" else ())
         _one_of(row, "suspicion", Suspicion)
+        _one_of(row, "unread", Unread)
         if table in self._checks:
             self._checks[table](row)
 
@@ -152,7 +154,9 @@ def _score(row: Row, scale: Scale) -> None:
         raise WrongRowError(f"score: must be a number from {scale.minimum} to {scale.maximum}")
 
 
-def _one_of(row: Row, name: str, known: Sequence[str] | type[Stage | FinishReason | Suspicion]) -> None:
+def _one_of(
+    row: Row, name: str, known: Sequence[str] | type[Stage | FinishReason | Suspicion | Unread]
+) -> None:
     words = list(known)
     if row.get(name) is not None and words and row[name] not in words:
         raise WrongRowError(f"{name}: must be one of {', '.join(words)}")

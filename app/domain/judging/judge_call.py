@@ -6,7 +6,7 @@ from pydantic import Field
 
 from app.domain.contract import Answer
 from app.domain.judging.prompt_injection import Suspicion
-from app.domain.judging.verdict import VerdictStatus
+from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
 
@@ -43,6 +43,13 @@ class JudgeCall(Answer):
     error: Annotated[str | None, Field(description="Why there is no reply. Untrusted text.")]
     finish_reason: Annotated[FinishReason | None, Field(description="Why the reply ended.")]
     thoughts: Annotated[str | None, Field(description="What the judge thought before. Untrusted text.")]
+    unread: Annotated[
+        Unread | None, Field(description="Why the first reply could not be read; `null` if it could.")
+    ]
+    repair_raw: Annotated[
+        str | None,
+        Field(description="The reply to the follow-up request; `null` without one. Untrusted text."),
+    ]
     suspicion: Suspicion | None
     reused: Annotated[
         ReplyOrigin | None, Field(description="Which job's reply it is, if no call was made for it.")

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from app.domain.contract import Page
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.response_figures import ResponseFigures
-from app.domain.judging.verdict import VerdictStatus
+from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
 
@@ -36,6 +36,19 @@ _Ended = Annotated[
 _Thought = Annotated[
     str | None,
     Field(description="The judge's thoughts before its reply, which are not scored. Untrusted text."),
+]
+_Unread = Annotated[
+    Unread | None,
+    Field(
+        description="Why the judge's first reply could not be read; `null` if it could. With a score, the reply "
+        "to the follow-up request gave it."
+    ),
+]
+_Repair = Annotated[
+    str | None,
+    Field(
+        description="The judge's reply to the follow-up request; `null` if there was none. Untrusted text."
+    ),
 ]
 _Raw = Annotated[
     str | None,
@@ -74,6 +87,8 @@ class UnitVerdict:
     suspicion: _Doubt
     finish_reason: _Ended
     thoughts: _Thought
+    unread: _Unread = None
+    repair_raw: _Repair = None
 
 
 @dataclass(slots=True)
@@ -116,6 +131,8 @@ class ResponseGrade:
     suspicion: _Doubt
     finish_reason: _Ended
     thoughts: _Thought
+    unread: _Unread = None
+    repair_raw: _Repair = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -179,7 +179,7 @@ class _VerdictRows:
         """By identity: equal verdicts are mostly one object, and its hash would cost ten times as much."""
         place = self._places_of_verdicts[id(verdict)] = len(self._verdicts)
         self._verdicts.append(verdict)
-        said = (verdict.raw, verdict.thoughts, verdict.error)
+        said = (verdict.raw, verdict.thoughts, verdict.error, verdict.repair_raw)
         self._longest_reply = max(self._longest_reply, sum(map(len, filter(None, said))))
         return place
 

@@ -191,6 +191,12 @@ VERDICT_COLUMNS = (
     _verdict("finish_reason", _TEXT, "Why the judge's reply ended; missing where there is none."),
     _verdict("thoughts", _TEXT, "What the judge thought before; missing if nothing is known of that."),
     _verdict("error", _TEXT, "Code and words of the judge's last call, where none was answered."),
+    _verdict(
+        "unread",
+        _TEXT,
+        "Why the judge's first reply could not be read: empty, cut_off, no_answer, ambiguous or contradiction.",
+    ),
+    _verdict("repair_raw", _TEXT, "The judge's reply to the follow-up request; missing if there was none."),
     _asked("persona_description", _TEXT, DESCRIPTION, "description"),
     _asked("persona_traits", _TEXT, TRAITS, lambda a: "; ".join(a.traits)),
     _response(

@@ -24,7 +24,7 @@ from app.domain.judging import order_check
 from app.domain.judging.grouping import groups_of
 from app.domain.judging.judge_call import JudgeCall, JudgeCalls
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
-from app.domain.judging.verdict import VerdictStatus
+from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.providers.model import FinishReason, Model, Stage, Takes
 from app.domain.providers.parameters import sent_parameters
 from app.services.job_context import JobContext
@@ -146,6 +146,8 @@ class _Asked:
             suspicion=None,
             finish_reason=None if reply.finish_reason is None else FinishReason(reply.finish_reason),
             thoughts=reply.thoughts,
+            unread=None if reply.unread is None else Unread(reply.unread),
+            repair_raw=reply.repair_raw,
         )
         prompt = self._about(shown, group)
         judge = judges[reply.judge % len(judges)]
@@ -196,6 +198,8 @@ def _call(
         error=said.error,
         finish_reason=said.finish_reason,
         thoughts=said.thoughts,
+        unread=said.unread,
+        repair_raw=said.repair_raw,
         suspicion=said.suspicion,
         reused=said.reused,
         notes=list(_notes(judge, prompt, said, len(units), note)),

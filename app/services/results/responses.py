@@ -36,7 +36,7 @@ from app.domain.judging.judged_response import (
 )
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.response_figures import response_figures
-from app.domain.judging.verdict import VerdictStatus
+from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.specification import question_item
 from app.domain.providers.model import FinishReason
@@ -543,7 +543,13 @@ def _grade(context: JobContext, text: str, record: GradeRecord, reused: ReplyOri
         suspicion=_suspicion(record.suspicion),
         finish_reason=_finish_reason(record.finish_reason),
         thoughts=record.thoughts,
+        unread=_unread(record.unread),
+        repair_raw=record.repair_raw,
     )
+
+
+def _unread(stored: str | None) -> Unread | None:
+    return None if stored is None else Unread(stored)
 
 
 def _finish_reason(stored: str | None) -> FinishReason | None:
@@ -590,7 +596,9 @@ class _OfCell(dict[Said, UnitVerdict]):
         self._reused = reused
 
     def __missing__(self, said: Said) -> UnitVerdict:
-        trait, judge, status, score, raw, group_size, suspicion, finish_reason, thoughts = said
+        trait, judge, status, score, raw, group_size, suspicion, finish_reason, thoughts, unread, repair = (
+            said
+        )
         dimension = self._cell.dimensions[trait]
         level = None if self._cell.control else self._cell.persona.traits[trait].level
         # They come in one array, for there is never both. A reply that a filter stopped has its reason.
@@ -610,5 +618,7 @@ class _OfCell(dict[Said, UnitVerdict]):
             suspicion=_suspicion(suspicion),
             finish_reason=_finish_reason(finish_reason),
             thoughts=thoughts,
+            unread=_unread(unread),
+            repair_raw=repair,
         )
         return verdict

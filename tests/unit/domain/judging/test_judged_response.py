@@ -12,7 +12,7 @@ from app.domain.judging.judged_response import (
 )
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.response_figures import ResponseFigures
-from app.domain.judging.verdict import VerdictStatus
+from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
 from tests.unit.judged import a_grade
@@ -30,6 +30,8 @@ VERDICT = UnitVerdict(
     suspicion=Suspicion.BOTH,
     finish_reason=FinishReason.LENGTH,
     thoughts="",
+    unread=Unread.CONTRADICTION,
+    repair_raw="4",
 )
 GRADE = ResponseGrade(
     judge="j",
@@ -77,9 +79,11 @@ JSON = (
     '"usage":{"input_tokens":1,"output_tokens":2,"reasoning_tokens":null},"thoughts":null,'
     '"units":[{"index":0,"span":[0,3],"text":"No.","verdicts":[{"judge":"j","dimension":"E","status":"scored","score":4,'
     '"raw":"4 “é”\\n\\u0007\x7f","error":null,"in_character":true,"group_size":2,"reused":"same_job",'
-    '"suspicion":"both","finish_reason":"length","thoughts":""}]}],"question":null,'
+    '"suspicion":"both","finish_reason":"length","thoughts":"",'
+    '"unread":"contradiction","repair_raw":"4"}]}],"question":null,'
     '"grades":[{"judge":"j","status":"filtered","score":null,"justification":null,"raw":null,'
-    '"error":"filtered: no","reused":null,"suspicion":null,"finish_reason":null,"thoughts":null}],'
+    '"error":"filtered: no","reused":null,"suspicion":null,"finish_reason":null,"thoughts":null,'
+    '"unread":null,"repair_raw":null}],'
     '"score":3.6666666666666665,"reused":"other_job",'
     '"persona_description":"extroverted person","persona_traits":["high in extraversion"],'
     '"figures":[{"dimension":"E","n":1,"mean":4.0,"acc":1.0,"acc_atom":1.0,"ic_atom":null}],"imported_judges":["i"]}],"has_more":false,"next_cursor":null}'
