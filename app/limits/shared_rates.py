@@ -120,6 +120,8 @@ class SharedRates:
         self._limited_at = 0.0
         self._probe_at = math.inf
         self._answered = False
+        self._rejection = ""
+        """The provider's words of the last 429."""
         self._hold: tuple[float, str, float] | None = None
         """Its end, its reason, and the end by the provider's word."""
         self._free_until = 0.0
@@ -238,6 +240,7 @@ class SharedRates:
         count_pause(self._bucket.connection, self._bucket.model)
         self._limited_at = now
         self._limited = (sent_at, observation.retry_after)
+        self._rejection = observation.reason
         self._held_until = max(self._held_until, now + _UNTOLD_HOLD_SECONDS)
         self._free_until = 0.0
         self._tell()
@@ -309,6 +312,8 @@ class SharedRates:
         told = self._hold
         if told is not None:
             wish |= {"reason": told[1], "ends": max(0.0, told[2] - asked)}
+        if report.limited_age is not None and self._rejection and not wish.get("reason"):
+            wish["reason"] = self._rejection
         try:
             calls, start, *rest = map(float, await self._lease(keys=self._keys, args=[json.dumps(wish)]))
         except BaseException:

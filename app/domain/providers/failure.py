@@ -1,4 +1,4 @@
-"""A failed call in plain words: its cause, and what to do about it. The same in answers, console, terminal and webhooks."""
+"""Words a failed call's cause and remedy, the same for answers, console, terminal and webhooks."""
 
 from collections.abc import Mapping
 
@@ -12,16 +12,32 @@ _REJECTED = "{who} rejected the key"
 _CREDIT = "the account at {who} has no credit left"
 _NO_MODEL = "{who} has no model {model}, or the key may not use it"
 _REFUSED_REQUEST = "{who} rejected the request"
+NO_CREDIT_CODES = frozenset(
+    {
+        "billing_error",
+        "billing_hard_limit_reached",
+        "billing_not_active",
+        "budget_exceeded",
+        "contract_spend_limit_reached",
+        "credit_balance_too_low",
+        "enforced_spend_limit_reached",
+        "insufficient_quota",
+        "linked_organization_billing_unavailable",
+        "linked_organization_spend_limit_reached",
+    }
+)
+"""Codes of a used-up account that jobs show as they are; all others are shown as ``insufficient_quota``."""
+NO_SYSTEM_MESSAGE = "system_message_not_supported"
+"""Our code for a model whose chat template, or whose provider, takes no system message."""
 _CAUSES: Mapping[str, str] = {
+    **dict.fromkeys(NO_CREDIT_CODES, _CREDIT),
+    NO_SYSTEM_MESSAGE: "{model} takes no system message, and the persona is one",
     "API_KEY_INVALID": _REJECTED,
     "DeploymentNotFound": _NO_MODEL,
     "account_deactivated": "{who} has deactivated the account",
     "authentication_error": _REJECTED,
-    "budget_exceeded": _CREDIT,
     "connection_lost": "the server of {who} closed the connection",
     "context_length_exceeded": "the prompts exceed the context length of {model}",
-    "credit_balance_too_low": _CREDIT,
-    "insufficient_quota": _CREDIT,
     "invalid_api_key": _REJECTED,
     "invalid_model": _NO_MODEL,
     "key_unreadable": "the stored key of {who} can't be decrypted",
@@ -54,16 +70,15 @@ _PARAMETERS = (
 _UNREACHABLE = "Check that the server is running and that the connection's base URL is correct."
 _LATER = "Try again in a few minutes."
 _REMEDIES: Mapping[str, str] = {
+    **dict.fromkeys(NO_CREDIT_CODES, _ADD_CREDIT),
+    NO_SYSTEM_MESSAGE: "Submit again with `system: in_user_turn` for {model}: its system message then starts the user's.",
     "API_KEY_INVALID": _KEY,
     "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
     "address_refused": "Use a public https address, or have the operator allow its network.",
     "authentication_error": _KEY,
-    "budget_exceeded": _ADD_CREDIT,
     "connection_failed": _UNREACHABLE,
     "connection_lost": _UNREACHABLE,
     "context_length_exceeded": "Submit with a model that has a longer context.",
-    "credit_balance_too_low": _ADD_CREDIT,
-    "insufficient_quota": _ADD_CREDIT,
     "invalid_api_key": _KEY,
     "invalid_model": _MODEL,
     "key_unreadable": "Give the connection its key again.",

@@ -41,8 +41,8 @@ class AnthropicChat(Chat):
     def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         blocks = body.get("content")
-        if blocks is None and body.get("error"):
-            raise errors.refused_in_reply(body["error"], headers, key)
+        if blocks is None and (fault := errors.fault_of(body)) is not None:
+            raise errors.refused_in_reply(fault, headers, key)
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise errors.malformed("the reply has no content blocks")
         said = reply.of_parts(blocks)

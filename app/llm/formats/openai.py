@@ -41,17 +41,21 @@ class OpenAIChat(Chat):
     def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         choices = body.get("choices")
-        if not choices and body.get("error"):
-            raise errors.refused_in_reply(body["error"], headers, key)
+        if not choices and (fault := errors.fault_of(body)) is not None:
+            raise errors.refused_in_reply(fault, headers, key)
+        if choices == []:  # Gemini's reply to a prompt that its filter blocked
+            choices = [{"finish_reason": "content_filter"}]
         choice = choices[0] if isinstance(choices, list) and choices else None
         if isinstance(choice, dict) and choice.get(
             "error"
         ):  # OpenRouter's, of a provider that failed on the way
             raise errors.refused_in_reply(choice["error"], headers, key)
+        stopped = choice.get("finish_reason") if isinstance(choice, dict) else None
         message = choice.get("message") if isinstance(choice, dict) else None
-        if not isinstance(choice, dict) or not isinstance(message, dict):
+        if message is None and wire.finish_reason(stopped) is FinishReason.CONTENT_FILTER:
+            message = {}
+        if not isinstance(message, dict):
             raise errors.malformed("the reply has no choice with a message")
-        stopped = choice.get("finish_reason")
         said, finish_reason = _answer(message, stopped)
         counts = wire.mapping(body.get("usage"))
         return ChatReply(

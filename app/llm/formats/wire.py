@@ -122,6 +122,12 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "blocklist": FinishReason.CONTENT_FILTER,
     "prohibited_content": FinishReason.CONTENT_FILTER,
     "spii": FinishReason.CONTENT_FILTER,
+    "model_armor": FinishReason.CONTENT_FILTER,
+    # Amazon Bedrock: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
+    "guardrail_intervened": FinishReason.CONTENT_FILTER,
+    "content_filtered": FinishReason.CONTENT_FILTER,
+    # Cohere: https://docs.cohere.com/reference/chat
+    "error_toxic": FinishReason.CONTENT_FILTER,
 }
 """Why a model stopped, in all providers' words, in lower case; checked 2026-11-22."""
 

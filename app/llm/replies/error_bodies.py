@@ -14,9 +14,25 @@ from typing import NamedTuple
 
 _CODE = re.compile(r"[A-Za-z_][\w.-]{0,63}")
 _NO_CODES = frozenset({"none", "null", "error", "unknown"})
-_CODE_FIELDS = ("code", "type", "status", "error_type", "__type")
+_CODE_FIELDS = ("code", "type", "status", "error_type", "__type", "Code")
 """Where an error object has its codes, the most exact one first."""
-_WORD_FIELDS = ("message", "Message", "detail", "msg", "error_description", "error", "title")
+_NUMBER_FIELDS = ("code", "status_code", "error_code")
+_NUMBER = re.compile(r"\d{4,9}")
+"""A numeric code; HTTP statuses have three digits."""
+_WORD_FIELDS = (
+    *(
+        "message",
+        "Message",
+        "detail",
+        "msg",
+        "status_msg",
+        "error_msg",
+        "error_description",
+        "error",
+        "title",
+    ),
+    "base_resp",
+)
 MOST_BYTES = 64 * 1024
 """Of an error's body, what is read: all of it takes 0.8 s if it is as long as a reply may be."""
 _MOST_NESTED = 4
@@ -28,11 +44,13 @@ class Fault(NamedTuple):
 
     Attributes:
         codes: The provider's codes, the most exact one first.
+        unshown: Codes that are compared and not shown: numbers such as Zhipu's 1113, and Azure's in ``innererror``.
         words: What it says to people; empty where it says nothing.
         fields: The error object; empty where the body is text.
     """
 
     codes: tuple[str, ...]
+    unshown: tuple[str, ...]
     words: str
     fields: Mapping[str, object]
 
@@ -51,10 +69,11 @@ def read_fault(body: object) -> Fault:
     """
     fields = _error_object(body)
     if not fields:
-        return Fault((), _words(body), {})
+        return Fault((), (), _words(body), {})
     codes = [code for one in _nested(fields) for code in _codes(one)]
+    unshown = [code for one in _nested(fields) for code in _unshown(one)]
     words = dict.fromkeys(words for one in _nested(fields) if (words := _words(one)))
-    return Fault(tuple(codes), ": ".join(words), fields)
+    return Fault(tuple(codes), tuple(unshown), ": ".join(words), fields)
 
 
 def retry_seconds(fault: Fault) -> float | None:
@@ -103,6 +122,18 @@ def _codes(fields: Mapping[str, object]) -> Iterator[str]:
     for code in candidates:
         if isinstance(code, str) and _CODE.fullmatch(code) and code.lower() not in _NO_CODES:
             yield code
+
+
+def _unshown(fields: Mapping[str, object]) -> Iterator[str]:
+    """Yield numeric codes, which MiniMax has below ``base_resp``, and Azure's, which LiteLLM moves down one level."""
+    for holder in (fields, fields.get("base_resp")):
+        if isinstance(holder, dict):
+            values = [holder.get(name) for name in _NUMBER_FIELDS]
+            yield from (str(value) for value in values if _NUMBER.fullmatch(str(value)))
+    for holder in (fields, fields.get("provider_specific_fields")):
+        inner = holder.get("innererror") if isinstance(holder, dict) else None
+        if isinstance(inner, dict) and isinstance(inner.get("code"), str):
+            yield inner["code"]
 
 
 def _details(fields: Mapping[str, object]) -> list[Mapping[str, object]]:

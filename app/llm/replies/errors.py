@@ -1,8 +1,4 @@
-"""Everything that a provider can answer instead of an answer, in the one vocabulary of ``ModelCallError``.
-
-Decided by exact codes and statuses: wordings of messages change and are shown to people, not compared. The exceptions are the
-three for which there is no code: see :func:`_by_words`.
-"""
+"""Turns every reply that is not an answer into a ``ModelCallError``. What codes and words mean is data: ``meanings.yaml``."""
 
 import re
 import socket
@@ -15,6 +11,7 @@ import aiohttp
 import httpx2
 from pydantic import SecretStr
 
+from app.domain.providers.failure import NO_CREDIT_CODES, NO_SYSTEM_MESSAGE
 from app.domain.providers.model import ProviderLimits
 from app.guard.targets import TargetRefusedError
 from app.llm.replies.error_bodies import Fault, read_fault, retry_seconds
@@ -26,6 +23,7 @@ from app.llm.replies.header_values import (
     seconds_until,
 )
 from app.llm.replies.limit_headers import read_limits
+from app.llm.replies.meanings import Meaning, meaning
 from app.llm.replies.texts import storable
 from app.llm.replies.transport_reply import NotConnectedError, ReplyTooLongError
 from app.ports import FailureKind, ModelCallError
@@ -35,79 +33,14 @@ _MESSAGE_LENGTH = 300
 MALFORMED_REPLY = "malformed_reply"
 """Our code for a good status with something else than an answer."""
 
-_KINDS_BY_CODE: Mapping[str, FailureKind] = {
-    # OpenAI and those who speak its format: https://platform.openai.com/docs/guides/error-codes
-    "rate_limit_exceeded": FailureKind.RETRY,
-    "insufficient_quota": FailureKind.JOB,
-    "billing_hard_limit_reached": FailureKind.JOB,
-    "billing_not_active": FailureKind.JOB,
-    "account_deactivated": FailureKind.JOB,
-    "invalid_api_key": FailureKind.JOB,
-    "model_not_found": FailureKind.JOB,
-    "unsupported_country_region_territory": FailureKind.JOB,
-    "DeploymentNotFound": FailureKind.JOB,
-    "OperationNotSupported": FailureKind.JOB,
-    "unsupported_parameter": FailureKind.JOB,
-    "unsupported_value": FailureKind.JOB,
-    "unknown_parameter": FailureKind.JOB,
-    "context_length_exceeded": FailureKind.ITEM,
-    "string_above_max_length": FailureKind.ITEM,
-    "content_policy_violation": FailureKind.FILTERED,
-    "content_filter": FailureKind.FILTERED,
-    # Alibaba: https://www.alibabacloud.com/help/en/model-studio/error-code
-    "data_inspection_failed": FailureKind.FILTERED,
-    "DataInspectionFailed": FailureKind.FILTERED,
-    "invalid_prompt": FailureKind.ITEM,
-    # Groq: https://console.groq.com/docs/errors
-    "model_decommissioned": FailureKind.JOB,
-    "model_terms_required": FailureKind.JOB,
-    # Mistral: https://docs.mistral.ai/resources/known-error-codes
-    "invalid_model": FailureKind.JOB,
-    # LiteLLM's proxy: https://docs.litellm.ai/docs/proxy/virtual_keys
-    "auth_error": FailureKind.JOB,
-    "token_not_found_in_db": FailureKind.JOB,
-    "expired_key": FailureKind.JOB,
-    "budget_exceeded": FailureKind.JOB,
-    "key_model_access_denied": FailureKind.JOB,
-    "team_model_access_denied": FailureKind.JOB,
-    "no_db_connection": FailureKind.JOB,
-    # Google: https://ai.google.dev/gemini-api/docs/troubleshooting
-    "API_KEY_INVALID": FailureKind.JOB,
-    "UNAUTHENTICATED": FailureKind.JOB,
-    "PERMISSION_DENIED": FailureKind.JOB,
-    "FAILED_PRECONDITION": FailureKind.JOB,
-    # AWS: https://docs.aws.amazon.com/bedrock/latest/APIReference/CommonErrors.html
-    "AccessDeniedException": FailureKind.JOB,
-    "UnrecognizedClientException": FailureKind.JOB,
-    "ExpiredTokenException": FailureKind.JOB,
-    # Anthropic, error.details.error_code and error.type: https://platform.claude.com/docs/en/api/errors
-    "contract_spend_limit_reached": FailureKind.JOB,
-    "enforced_spend_limit_reached": FailureKind.JOB,
-    "linked_organization_spend_limit_reached": FailureKind.JOB,
-    "linked_organization_billing_unavailable": FailureKind.JOB,
-    "organization_on_hold": FailureKind.JOB,
-    "credit_balance_too_low": FailureKind.JOB,
-    "ramp_limit_exceeded": FailureKind.RETRY,
-    "authentication_error": FailureKind.JOB,
-    "billing_error": FailureKind.JOB,
-    "permission_error": FailureKind.JOB,
-    "not_found_error": FailureKind.JOB,
-    "rate_limit_error": FailureKind.RETRY,
-    "overloaded_error": FailureKind.RETRY,
-    "api_error": FailureKind.RETRY,
-    "timeout_error": FailureKind.RETRY,
-}
+NO_CREDIT = "insufficient_quota"
+"""OpenAI's code for a used-up account; also ours for providers whose own code does not say it."""
 CREDIT_TOO_LOW = "credit_balance_too_low"
-"""Our code for Anthropic's empty purse: HTTP 400 with the code of any bad request, told apart by its words alone."""
+"""Our code for Anthropic's used-up account, which has the code of any bad request."""
 _CREDIT_TOO_LOW_WORDS = "Your credit balance is too low"
-QUOTA_USED_UP = "insufficient_quota"
-"""OpenAI's code for an empty purse; also ours where a proxy relays OpenAI's words without it."""
-_QUOTA_WORDS = re.compile(r"insufficient_quota|exceeded your current quota.*platform\.openai\.com", re.DOTALL)
-"""OpenAI's code within a proxy's words, or its words with its address: Gemini says the same of a rate limit, with its own."""
 REQUEST_TOO_LARGE = "request_too_large"
 """Anthropic's code for a request that no waiting makes possible; also ours where a rate limit is smaller than the request."""
 _LIMIT_AND_REQUESTED = re.compile(r"\bLimit:? ([\d,]+)\b.*?\bRequested:? ([\d,]+)\b", re.DOTALL)
-_AZURE_POLICY = "ResponsibleAIPolicyViolation"
 _UNSENT_BY_AIOHTTP = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _UNSENT = (NotConnectedError, httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror)
 _ERROR_STATUSES = frozenset(str(status) for status in range(400, 600))
@@ -134,7 +67,7 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
         key: The connection's key, kept out of the message.
     """
     fault = read_fault(body)
-    kind, code = _by_words(status, fault) or _by_code(status, fault)
+    kind, code = _meaning(status, fault)
     wait = retry_after(headers)
     if wait is None and (asked := retry_seconds(fault)) is not None:
         wait = min(asked, LONGEST_WAIT_SECONDS)
@@ -158,36 +91,52 @@ def _limits_of_429(headers: Mapping[str, str]) -> ProviderLimits | None:
     return replace(limits, hold_ends_seconds=min(asked, LATEST_END_SECONDS))
 
 
-def _by_code(status: int, fault: Fault) -> tuple[FailureKind, str]:
-    """Kind and code of an error by its codes and its status."""
+def _meaning(status: int, fault: Fault) -> tuple[FailureKind, str]:
+    """Return the kind and the code of an error.
+
+    A request larger than a rate limit is answered by OpenAI like one that comes too early. The two numbers in the message
+    show that it can never be granted.
+    """
     code = fault.codes[0] if fault.codes else f"http_{status}"
-    if _is_filtered(fault.fields):
+    if _is_flagged(fault.fields):
         return FailureKind.FILTERED, code
     if status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:  # Groq's has the code of a rate limit
         return FailureKind.ITEM, REQUEST_TOO_LARGE if fault.codes else code
-    known = next((_KINDS_BY_CODE[one] for one in fault.codes if one in _KINDS_BY_CODE), None)
-    return known or _kind_by_status(status), code
+    if status == HTTPStatus.TOO_MANY_REQUESTS and _exceeds_limit(fault.words):
+        return FailureKind.ITEM, REQUEST_TOO_LARGE
+    found = meaning(status, (*fault.codes, *fault.unshown), fault.words)
+    if found is Meaning.NO_CREDIT:
+        return found.kind, code if status == HTTPStatus.PAYMENT_REQUIRED else _credit_code(fault)
+    if found is Meaning.NO_SYSTEM_MESSAGE:
+        return found.kind, NO_SYSTEM_MESSAGE
+    return (_kind_by_status(status) if found is None else found.kind), code
 
 
-def _by_words(status: int, fault: Fault) -> tuple[FailureKind, str] | None:
-    """Kind and code of the three errors that no code tells from others; ``None`` for all the rest.
+def _credit_code(fault: Fault) -> str:
+    if fault.words.startswith(_CREDIT_TOO_LOW_WORDS):
+        return CREDIT_TOO_LOW
+    return next((code for code in fault.codes if code in NO_CREDIT_CODES), NO_CREDIT)
 
-    Anthropic's empty purse has the code of any bad request. OpenAI's, relayed by a proxy, has that of any rate limit. A request
-    that is larger than a rate limit is answered by OpenAI like one that comes too early; that it can never be granted
-    follows from the two numbers in the message, not from its wording.
+
+def _exceeds_limit(words: str) -> bool:
+    numbers = _LIMIT_AND_REQUESTED.search(words)
+    if numbers is None:
+        return False
+    limit, requested = (int(number.replace(",", "") or 0) for number in numbers.groups())
+    return requested > limit
+
+
+def fault_of(body: Mapping[str, object]) -> object:
+    """Return the error in a reply with status 200; ``None`` if it has none.
+
+    Routers have ``error``; MiniMax, SiliconFlow, Alibaba and Baidu have codes and words at the top.
     """
-    if status == HTTPStatus.BAD_REQUEST and fault.words.startswith(_CREDIT_TOO_LOW_WORDS):
-        return FailureKind.JOB, CREDIT_TOO_LOW
-    if status != HTTPStatus.TOO_MANY_REQUESTS:
-        return None
-    if QUOTA_USED_UP in fault.codes or _QUOTA_WORDS.search(fault.words):
-        return FailureKind.JOB, QUOTA_USED_UP
-    numbers = _LIMIT_AND_REQUESTED.search(fault.words)
-    if numbers is not None:
-        limit, requested = (int(number.replace(",", "") or 0) for number in numbers.groups())
-        if requested > limit:
-            return FailureKind.ITEM, REQUEST_TOO_LARGE
-    return None
+    if body.get("error"):
+        return body["error"]
+    base = body.get("base_resp")
+    coded = any(body.get(name) for name in ("code", "error_code", "error_msg"))
+    failed = isinstance(base, dict) and bool(base.get("status_code"))
+    return body if coded or failed else None
 
 
 def refused_in_reply(fault: object, headers: Mapping[str, str], key: SecretStr | None) -> ModelCallError:
@@ -308,18 +257,11 @@ def _resets(headers: Mapping[str, str], now: datetime) -> Iterator[float | None]
             yield seconds_until(headers.get(f"anthropic-ratelimit-{what}-reset", ""), now)
 
 
-def _is_filtered(fault: Mapping[str, object]) -> bool:
-    """Whether an error object says by a field of its own that a content filter refused the prompt.
+def _is_flagged(fault: Mapping[str, object]) -> bool:
+    """Return whether an error names the reasons of a moderation, as OpenRouter's 403 does.
 
-    Azure names the policy in ``innererror`` (https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter),
-    which LiteLLM passes on below ``provider_specific_fields``. OpenRouter's moderation has the status 403 of a refused key, and
-    why it was flagged in ``metadata`` (https://openrouter.ai/docs/api/reference/errors-and-debugging). Both checked 2026-11-22.
+    https://openrouter.ai/docs/api/reference/errors-and-debugging
     """
-    passed_on = fault.get("provider_specific_fields")
-    for holder in (fault, passed_on):
-        inner = holder.get("innererror") if isinstance(holder, dict) else None
-        if isinstance(inner, dict) and inner.get("code") == _AZURE_POLICY:
-            return True
     metadata = fault.get("metadata")
     return isinstance(metadata, dict) and ("flagged_input" in metadata or "reasons" in metadata)
 

@@ -57,6 +57,25 @@ class TestReadHolds:
         assert found["groq/llama"].reason == "daily limit of requests used up"
         assert 3500 < (found["groq/llama"].until - datetime.now(UTC)).total_seconds() <= 3600
 
+    async def test_of_a_rate_limit_have_the_provider_s_words(self, redis_url: str) -> None:
+        words = "HTTP 429: Your tokens of this minute are used up."
+        limited = Observation(CallOutcome.RATE_LIMITED, 0.1, retry_after=60.0, reason=words)
+        async with RedisServer(redis_url).client(5) as redis:
+            limiters = [RedisRateLimiter(redis, lambda *_: Limits()) for _ in range(2)]
+            for limiter in limiters:
+                await limiter.begin()
+            limiters[0].observe("lab", "llama", limited)
+            waiting = [asyncio.create_task(each.admit("lab", "llama", Usage(1, 1))) for each in limiters]
+            async with asyncio.timeout(20):
+                while not (found := await read_holds(redis, ["lab/llama"])):  # noqa: ASYNC110 - seen from outside
+                    await asyncio.sleep(0.02)
+            for task in waiting:
+                task.cancel()
+            await asyncio.gather(*waiting, return_exceptions=True)
+            for limiter in limiters:
+                await limiter.close()
+        assert found["lab/llama"].reason == words
+
     async def test_longer_than_the_limiter_waits_are_shown_to_their_end_and_no_longer_once_a_call_passes(
         self, redis_url: str
     ) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from app.domain.providers.failure import NO_SYSTEM_MESSAGE
 from app.domain.providers.model import FinishReason
 from app.ports import FailureKind
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY
@@ -78,7 +79,6 @@ FAILURES: dict[str, tuple[str, Answer, FailureKind, str]] = {
     "nothing": ("openai", Answer(200, b""), RETRY, "malformed_reply"),
     "a list": ("openai", Answer.of_json([]), RETRY, "malformed_reply"),
     "a hundred thousand brackets": ("openai", Answer(200, b"[" * 100_000), RETRY, "malformed_reply"),
-    "no choices": ("openai", changed(OPENAI_REPLY, choices=[]), RETRY, "malformed_reply"),
     "null choices": ("openai", changed(OPENAI_REPLY, choices=None), RETRY, "malformed_reply"),
     "null message": ("openai", changed(OPENAI_REPLY, choices=[{"message": None}]), RETRY, "malformed_reply"),
     "content that is no text": ("openai", choice(content=[1]), RETRY, "malformed_reply"),
@@ -194,7 +194,7 @@ FAILURES |= {
     "OpenRouter: no such model": ("openai", fault(404, "No endpoints found for x/y.", code=404), JOB, "http_404"),
     "forbidden without a code": ("openai", fault(403, "no"), ITEM, "http_403"),
     "vLLM: no such model": ("openai", Answer.of_json({"object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError", "param": None, "code": 404}, 404), JOB, "NotFoundError"),
-    "vLLM: system prompt not taken": ("openai", fault(400, "System role not supported", type="BadRequestError", param=None, code=400), ITEM, "BadRequestError"),
+    "vLLM: system prompt not taken": ("openai", fault(400, "System role not supported", type="BadRequestError", param=None, code=400), JOB, NO_SYSTEM_MESSAGE),
     "vLLM: wrong key (FastAPI)": ("openai", Answer.of_json({"error": "Unauthorized"}, 401), JOB, "http_401"),
     "vLLM: wrong path (FastAPI)": ("openai", Answer.of_json({"detail": "Not Found"}, 404), JOB, "http_404"),
     "Mistral: unprocessable": ("openai", Answer.of_json({"object": "error", "message": {"detail": [{"type": "extra_forbidden", "loc": ["body", "seed"], "msg": "Extra inputs are not permitted"}]}, "type": "invalid_request_error", "code": None}, 422), ITEM, "invalid_request_error"),
@@ -211,7 +211,77 @@ FAILURES |= {
     "an error in an error's message": ("openai", fault(400, '{"error": {"code": 400, "message": "API key not valid.", "status": "INVALID_ARGUMENT"}}', code=400), ITEM, "INVALID_ARGUMENT"),
 }  # fmt: skip
 
+_FLAGGED = "Invalid prompt: your prompt was flagged as potentially violating our usage policy. Please try again with a different prompt."
+_SPENT = "Your team 8c26 has either used all available credits or reached its monthly spending limit. Please purchase more credits."
+_BROKE = "Insufficient balance or no resource package. Please recharge."
+_TEMPLATE = "Jinja Exception: Conversation roles must alternate user/assistant/user/assistant/..."
+
+
+def plain(status: int, **body: object) -> Answer:
+    """An error whose fields are at the top of the body."""
+    return Answer.of_json(body, status)
+
+
+FILTERS = {
+    "OpenAI: prompt flagged": ("openai", fault(400, _FLAGGED, type="invalid_request_error", code="invalid_prompt"), FILTERED, "invalid_prompt"),
+    "OpenAI: prompt flagged, without a code": ("openai", fault(400, _FLAGGED, type="invalid_request_error", code=None), FILTERED, "invalid_request_error"),
+    "OpenAI: prompt rejected by the safety system": ("openai", fault(400, "Your request was rejected as a result of our safety system.", code="moderation_blocked"), FILTERED, "moderation_blocked"),
+    "anthropic: output blocked": ("anthropic", Answer.of_json({"type": "error", "error": {"type": "invalid_request_error", "message": "Output blocked by content filtering policy"}}, 400), FILTERED, "invalid_request_error"),
+    "Azure: response filtered": ("openai", fault(400, "The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", code=None), FILTERED, "http_400"),
+    "Alibaba: output inspected": ("openai", plain(400, code="DataInspectionFailed", message="Output data may contain inappropriate content."), FILTERED, "DataInspectionFailed"),
+    "Zhipu: unsafe content": ("openai", fault(400, "系统检测到输入或生成内容可能包含不安全或敏感内容", code="1301"), FILTERED, "http_400"),
+    "Z.ai: unsafe content": ("openai", fault(400, "System detected potentially unsafe or sensitive content in input or generation.", code="1301"), FILTERED, "http_400"),
+    "MiniMax: sensitive input, in a good reply": ("openai", plain(200, choices=None, base_resp={"status_code": 1026, "status_msg": "input new_sensitive"}), FILTERED, "http_502"),
+    "Moonshot: high risk": ("openai", fault(400, "The request was rejected because it was considered high risk", type="content_filter"), FILTERED, "content_filter"),
+    "DeepSeek: content risk": ("openai", fault(400, "Content Exists Risk", type="invalid_request_error", code="invalid_request_error"), FILTERED, "invalid_request_error"),
+    "Volcengine: sensitive output": ("openai", fault(400, "The output text may contain sensitive information.", type="BadRequest", code="OutputTextSensitiveContentDetected"), FILTERED, "OutputTextSensitiveContentDetected"),
+    "xAI: usage guidelines": ("openai", plain(403, code="The caller does not have permission", error="Content violates usage guidelines. Failed check: SAFETY_CHECK_TYPE_BIO"), FILTERED, "http_403"),
+    "LiteLLM: a guardrail of Bedrock": ("openai", fault(400, "{'error': 'Violated guardrail policy', 'bedrock_guardrail_response': 'no'}", type="None", code="400"), FILTERED, "http_400"),
+    "LiteLLM: policy of another provider": ("openai", fault(400, "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - no", type=None, code="400"), FILTERED, "http_400"),
+    "Mistral: guardrail": ("openai", plain(403, object="error", message="Request was blocked by the guardrail policy.", type="guardrail_blocked"), FILTERED, "guardrail_blocked"),
+    "unavailable for legal reasons": ("openai", fault(451, "The content you provided or machine outputted is blocked.", type="censorship_blocked"), FILTERED, "censorship_blocked"),
+}  # fmt: skip
+
+NO_CREDIT = {
+    "Zhipu: no credit": ("openai", fault(429, "您的账户已欠费,请充值后重试", code="1113"), JOB, "insufficient_quota"),
+    "Z.ai: no credit": ("openai", fault(429, _BROKE, code="1113"), JOB, "insufficient_quota"),
+    "Moonshot: no credit": ("openai", fault(429, "You exceeded your current token quota: org-x 0, please check your account balance", type="exceeded_current_quota_error"), JOB, "insufficient_quota"),
+    "Moonshot's other platform: no credit": ("openai", fault(429, "Your account org-x is suspended due to insufficient balance, please recharge your account", type="insufficient_balance_error"), JOB, "insufficient_quota"),
+    "xAI: no credit": ("openai", plain(429, code="Some resource has been exhausted", error=_SPENT), JOB, "insufficient_quota"),
+    "xAI: no credit, forbidden": ("openai", plain(403, code="The caller does not have permission", error=_SPENT), JOB, "insufficient_quota"),
+    "MiniMax: no credit": ("openai", fault(500, "insufficient balance (1008)", type="api_error"), JOB, "insufficient_quota"),
+    "MiniMax: no credit, in a good reply": ("openai", plain(200, choices=None, base_resp={"status_code": 1008, "status_msg": "insufficient balance"}), JOB, "insufficient_quota"),
+    "Alibaba: no credit": ("openai", fault(400, "Access denied, please make sure your account is in good standing.", type="Arrearage", code="Arrearage"), JOB, "insufficient_quota"),
+    "OpenRouter: key's limit": ("openai", fault(403, "Key limit exceeded (total limit). Manage it using the settings.", code=403), JOB, "insufficient_quota"),
+    "OpenRouter: no credit for so long an answer": ("openai", fault(402, "This request requires more credits, or fewer max_tokens.", code=402), JOB, "http_402"),
+    "DeepSeek: no credit": ("openai", fault(402, "Insufficient Balance", type="unknown_error", code="invalid_request_error"), JOB, "invalid_request_error"),
+    "Venice: no credit": ("openai", fault(403, "no", code="INSUFFICIENT_BALANCE"), JOB, "insufficient_quota"),
+    "SiliconFlow: no credit": ("openai", plain(403, code=30001, message="Sorry, your account balance is insufficient", data=None), JOB, "insufficient_quota"),
+    "Volcengine: no credit": ("openai", fault(403, "The request failed because your account has an overdue balance.", type="Forbidden", code="AccountOverdueError"), JOB, "insufficient_quota"),
+    "new-api: no credit": ("openai", fault(403, "用户额度不足, 剩余额度: 0", type="new_api_error", code="insufficient_user_quota"), JOB, "insufficient_quota"),
+    "Gemini: prepayment used up": ("openai", google_error(429, "Your prepayment credits are depleted. Please go to AI Studio to manage your project and billing.", "RESOURCE_EXHAUSTED"), JOB, "insufficient_quota"),
+    "Fireworks: account suspended": ("openai", fault(412, "Account x is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.", type="error"), JOB, "insufficient_quota"),
+    "Together: credit limit": ("openai", fault(402, "Credit limit exceeded, please add a credit card.", type="credit_limit", code=None), JOB, "credit_limit"),
+    "Hugging Face: included credits": ("openai", Answer.of_json({"error": "You have exceeded your monthly included credits for Inference Providers."}, 402), JOB, "http_402"),
+    "a free model's daily limit (OpenRouter)": ("openai", fault(429, "Rate limit exceeded: free-models-per-day. Add 10 credits to unlock 1000 free model requests per day", code=429), RETRY, "http_429"),
+    "a rate limit that offers a higher tier (Groq)": ("openai", fault(429, "Rate limit reached for model x on tokens per day (TPD): Limit 100000, Used 99000, Requested 2000. Upgrade to Dev Tier today at https://console.groq.com/settings/billing", type="tokens", code="rate_limit_exceeded"), RETRY, "rate_limit_exceeded"),
+}  # fmt: skip
+
+NO_SYSTEM = {
+    "llama.cpp: no system message": ("openai", fault(500, "Jinja Exception: System role not supported", type="server_error", code=500), JOB, NO_SYSTEM_MESSAGE),
+    "llama.cpp: roles that alternate": ("openai", fault(500, _TEMPLATE, type="server_error", code=500), JOB, NO_SYSTEM_MESSAGE),
+    "Gemini: no system message for Gemma": ("openai", google_error(400, "Developer instruction is not enabled for models/gemma-3-27b-it", "INVALID_ARGUMENT"), JOB, NO_SYSTEM_MESSAGE),
+    "OpenAI: no system message": ("openai", fault(400, "Unsupported value: 'messages[0].role' does not support 'system' with this model.", code="unsupported_value"), JOB, NO_SYSTEM_MESSAGE),
+    "TGI: no system message": ("openai", Answer.of_json({"error": "Template error: invalid operation: System role not supported (in <string>:1)", "error_type": "template_error"}, 422), JOB, NO_SYSTEM_MESSAGE),
+}  # fmt: skip
+
+FAILURES |= FILTERS | NO_CREDIT | NO_SYSTEM
+
 WORDS = {
+    "MiniMax: no credit, in a good reply": "HTTP 502: insufficient balance",
+    "SiliconFlow: no credit": "HTTP 403: Sorry, your account balance is insufficient",
+    "xAI: no credit": f"HTTP 429: {_SPENT}",
+    "Zhipu: no credit": "HTTP 429: 您的账户已欠费,请充值后重试",
     "Gemini: wrong key": "HTTP 400: API key not valid. Please pass a valid API key.",
     "OpenRouter: provider's words": "HTTP 400: Provider returned error: temperature is deprecated",
     "OpenRouter: provider's plain words": "HTTP 502: Provider returned error: upstream hiccup",
@@ -251,6 +321,10 @@ ANSWERS: dict[str, Good] = {
     "answer": Good("openai", Answer.of_json(OPENAI_REPLY), "I love parties.", FinishReason.STOP, True),
     "refusal": Good("openai", choice("stop", content=None, refusal="I can't."), "I can't.", FinishReason.REFUSAL, True),
     "content filter": Good("openai", choice("content_filter", content=""), "", FinishReason.CONTENT_FILTER, True),
+    "no choices (Gemini)": Good("openai", changed(OPENAI_REPLY, choices=[]), "", FinishReason.CONTENT_FILTER, True),
+    "no choices, with the reason (Gemini)": Good("openai", changed(OPENAI_REPLY, choices=[], promptFeedback={"blockReason": "SAFETY"}), "", FinishReason.CONTENT_FILTER, True),
+    "a choice without a message, filtered (Gemini)": Good("openai", changed(OPENAI_REPLY, choices=[{"index": 0, "finish_reason": "content_filter: PROHIBITED_CONTENT"}]), "", FinishReason.CONTENT_FILTER, True),
+    "stopped by a guardrail (Bedrock)": Good("openai", choice("guardrail_intervened", content="Sorry."), "Sorry.", FinishReason.CONTENT_FILTER, True),
     "cut off at the longest length": Good("openai", choice("length", content="I love"), "I love", FinishReason.LENGTH, True),
     "empty answer": Good("openai", choice("stop", content=""), "", FinishReason.STOP, True),
     "null answer": Good("openai", choice("stop", content=None), "", FinishReason.STOP, True),
@@ -286,12 +360,12 @@ real HTTP, so it says what was tested.
 * *Job stopped*: paused, or failed if no call had succeeded, with the code as
   [`status_reason`](operations.md#jobs-that-stop).
 
-Codes are the provider's own where it gives one; `http_…`, `timeout`, `connection_failed`,
-`connection_lost`, `malformed_reply` and `credit_balance_too_low` are ours. Exact codes and statuses
-decide, whatever encloses them. Three errors have no code: Anthropic's used-up credit, told by the
-first words of its message (*Your credit balance is too low*); OpenAI's, relayed by a proxy, told by
-its code or its words and address; and a request larger than a rate limit, told by the two numbers
-in *Limit 30000, Requested 61337*, which fails at once.
+Codes are the provider's own where it gives one. `http_…`, `timeout`, `connection_failed`,
+`connection_lost`, `malformed_reply`, `credit_balance_too_low` and `system_message_not_supported`
+are ours, and so is `insufficient_quota` for a used-up account whose provider has another code.
+Codes, statuses and words are compared with [a list of rules](../app/llm/replies/meanings.yaml),
+each with its source. A request larger than a rate limit is recognised by the two numbers in
+*Limit 30000, Requested 61337*; it fails at once.
 
 A 403 without a known code fails its item. Replies longer than 10 MB are not read to their end.
 Impossible token counts are taken for missing, and the cost for unknown.
