@@ -42,6 +42,7 @@ from app.reports.views.persona_scores import PersonaScores, persona_scores, scor
 from app.reports.views.response_sample import ResponseSample
 from app.reports.views.run_matrices import run_matrices, varying_cells
 from app.reports.views.summary import (
+    DECIMALS,
     HEAT_METRICS,
     HEAT_ROWS,
     HEAT_TASKS,
@@ -213,6 +214,7 @@ def _page(results: Results, material: Material) -> bytes:
     gym = persona_scores(results)
     figures = _figures(results, level_bounds, models, gym, material)
     shown = sample.by_importance()
+    top = _top_comparison(results, models, gym)
     page = _template("report.html.j2").render(
         results=results,
         words=words,
@@ -223,7 +225,8 @@ def _page(results: Results, material: Material) -> bytes:
         summary_metrics=SUMMARY_METRICS,
         heat_metrics=HEAT_METRICS,
         gym=gym,
-        top=_top_comparison(results, models, gym),
+        top=top,
+        equal=_equal(models, gym, top),
         doubtful=_doubtful(results, models, gym),
         among=material.among,
         beside=material.beside,
@@ -280,6 +283,20 @@ def _top_comparison(
     if gym is not None and gym.alone:
         return compare_top(results, [total.model for total in gym.ranked], PERSONA_SCORE)
     return compare_top(results, [row.model for row in models if row.acc_atom is not None], ACC_ATOM)
+
+
+def _equal(models: Sequence[ModelRow], gym: PersonaScores | None, top: TopComparison | None) -> Sequence[str]:
+    """The models whose figure is shown equal to the first one's, that one included; empty if none is, or it leads."""
+    if top is None or top.shown:
+        return []
+    figures = (
+        [(total.model, gym.compared(total).value) for total in gym.ranked]
+        if gym is not None and gym.alone
+        else [(row.model, row.acc_atom) for row in models]
+    )
+    shown = [(model, round(value, DECIMALS)) for model, value in figures if value is not None]
+    equal = [model for model, value in shown if value == shown[0][1]]
+    return equal if len(equal) > 1 else []
 
 
 def _doubtful(results: Results, models: Sequence[ModelRow], gym: PersonaScores | None) -> dict[str, float]:

@@ -2,9 +2,12 @@
 
 import re
 import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich.cells import split_graphemes
 from rich.console import Console
+from rich.text import Text
 from rich.theme import Theme
 
 PLAIN_WIDTH = 100
@@ -27,6 +30,13 @@ def _console(*, stderr: bool) -> Console:
     stream = sys.stderr if stderr else sys.stdout
     width = None if stream.isatty() else PLAIN_WIDTH
     return Console(stderr=stderr, theme=THEME, width=width, highlight=False, markup=False)
+
+
+def warning_lines(warnings: Iterable[Mapping[str, Any]], headline: str | None = None) -> list[Text]:
+    """Lines that say why figures must not be taken at face value, each reason once; empty without any."""
+    reasons = dict.fromkeys(f"! {warning['message']}" for warning in warnings)
+    lines = [Text(printable(reason), style="warning") for reason in reasons]
+    return [*([Text(printable(headline), style="error")] if headline else []), *lines]
 
 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.consoles import printable, warning_lines
 from persona_assay.terminal.fitted import INDENT, Fitted
 from persona_assay.terminal.quantities import counted
 from persona_assay.terminal.results_tables import metric_label
@@ -76,6 +76,7 @@ def comparison_view(found: Json) -> RenderableType:
             f"{row['personas_a']:,}, {row['personas_b']:,}",
         )
     parts: list[RenderableType] = [
+        *warning_lines([*found["a"].get("warnings", ()), *found["b"].get("warnings", ())]),
         _side("A", found["a"]),
         _side("B", found["b"]),
         "",
@@ -119,7 +120,9 @@ def models_view(found: Json) -> RenderableType:
             MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
             _number(p_value, 4),
         )
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = warning_lines(
+        [warning for model in found["models"] for warning in model.get("warnings", ())]
+    )
     for table in tables:
         parts += [Fitted(table), ""]
     parts += [Fitted(pairs, heads=2), ""]

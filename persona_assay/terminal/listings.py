@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from persona_assay import ProblemError
-from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.consoles import printable, warning_lines
 from persona_assay.terminal.failures import failure_lines, failure_view, status_words
 from persona_assay.terminal.fitted import Fitted
 from persona_assay.terminal.progress import JobProgress
@@ -118,7 +118,7 @@ def job_view(job: Json) -> RenderableType:
     if job.get("imported_judges"):
         heading.append("  IMPORTED VERDICTS", style="warning")
     facts = Text(f"{job['id']}  created {_moment(job['created_at'])}", style="hint")
-    parts: list[RenderableType] = [heading, facts, JobProgress(job)]
+    parts: list[RenderableType] = [*warning_lines(job.get("warnings", ())), heading, facts, JobProgress(job)]
     parts += [Text(line) for line in budget_lines(job)]
     return Group(
         *parts, *([failure_view(job)] if job["error"] else [Text(line) for line in failure_lines(job)])

@@ -72,7 +72,15 @@ def report(
         if as_json:
             print_json({"path": str(path.resolve()), "bytes": length})
         else:
+            _print_warnings(client.job(job_id))
             click.echo(f"{path} ({length:,} bytes)")
+
+
+def _print_warnings(job: Json) -> None:
+    from persona_assay.terminal.consoles import err, warning_lines  # noqa: PLC0415
+
+    for line in warning_lines(job.get("warnings", ())):
+        err().print(line)
 
 
 def save_report(

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from persona_assay.terminal.consoles import printable, shortened
+from persona_assay.terminal.consoles import printable, shortened, warning_lines
 from persona_assay.terminal.heat import heat
 from persona_assay.terminal.quantities import counted, dollars
 
@@ -89,7 +89,8 @@ def results_view(results: Json, width: int) -> RenderableType:
         tables.append(_control(results["opposite"], title, "opposite", notes))
     if results.get("order_check"):
         tables.append(_order_check(results["order_check"], notes))
-    parts: list[RenderableType] = [_heading(results)]
+    doubts = warning_lines(results.get("warnings", ()), results.get("headline"))
+    parts: list[RenderableType] = [*doubts, _heading(results)]
     for table in tables:
         parts += ["", table]
     return Group(*parts, "", *_legend(results), *notes.render())

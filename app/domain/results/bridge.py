@@ -53,7 +53,7 @@ class BridgedFigure(Answer):
     anchors: int = Field(description="Responses that both judged.")
     finding: Finding | None = Field(
         description="`interchangeable`: the effect's 95 % interval lies within ± `within` of the figure's range. `different`: "
-        "it lies outside. `undecided`: neither. `null` without an interval."
+        "it lies outside. `undecided`: neither, or the judges agree no better than chance. `null` without an interval."
     )
     anchors_needed: int | None = Field(description="About how many anchors would decide, if undecided.")
 

@@ -3,7 +3,8 @@
 from collections.abc import Mapping, Sequence
 
 from app.domain.metrics.registry import BY_NAME
-from app.domain.results.bridge import BridgedFigure, Design
+from app.domain.results.bridge import BridgeAgreement, BridgedFigure, BridgeGradeAgreement, Design
+from app.domain.results.judge_sanity import by_chance
 from app.domain.statistics.prediction_powered import FEWEST_LABELS
 
 MOST_LISTED = 4
@@ -29,8 +30,48 @@ def decided(figures: Sequence[BridgedFigure]) -> bool | None:
     return True if findings == {"interchangeable"} else None
 
 
-def recommendation(figures: Sequence[BridgedFigure], within: float, design: Design = "random") -> str:
+def without_chance(
+    figures: Sequence[BridgedFigure],
+    agreement: Sequence[BridgeAgreement],
+    graded: BridgeGradeAgreement | None,
+) -> tuple[list[BridgedFigure], list[str]]:
+    """Call no figure interchangeable whose judges agree no better than chance.
+
+    Two judges that ignore the texts can have equal totals.
+
+    Returns:
+        The figures, and the reasons why some are undecided.
+    """
+    on_sentences = [
+        by_chance(each.quadratic_kappa, each.exact_agreement.n, "sentences")
+        for each in agreement
+        if each.dimension is None
+    ]
+    on_grades = (
+        None if graded is None else by_chance(graded.quadratic_kappa, graded.exact_agreement.n, "answers")
+    )
+    doubted = {"grades"} if on_grades else set()
+    doubted |= {"sentences"} if any(on_sentences) else set()
+
+    def checked(figure: BridgedFigure) -> BridgedFigure:
+        of = "grades" if figure.metric == "persona_score" else "sentences"
+        if of not in doubted or figure.finding != "interchangeable":
+            return figure
+        return figure.model_copy(update={"finding": "undecided", "anchors_needed": None})
+
+    return [checked(figure) for figure in figures], [each for each in (*on_sentences, on_grades) if each]
+
+
+def recommendation(
+    figures: Sequence[BridgedFigure], within: float, design: Design = "random", chance: Sequence[str] = ()
+) -> str:
     """What to do, in words."""
+    if chance:
+        found = " and ".join(chance)
+        return (
+            f"Do not replace one judge by the other: {found}. Equal totals of such judges say nothing about the texts."
+            " Check both judges."
+        )
     warning = (
         "The anchors were not drawn at random, so that this holds only if they are like the other texts. "
         if design == "not_random"

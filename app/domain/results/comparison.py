@@ -18,6 +18,7 @@ from app.domain.personagym.scores import SCORES
 from app.domain.results.baselines import BaselineCell, Baselines
 from app.domain.results.contract import CellResult, Results
 from app.domain.results.unpaired import UnpairedDifference
+from app.domain.results.warnings import ResultWarning
 from app.domain.statistics.crossed import crossed_difference
 from app.domain.statistics.design import DesignCell, Population, Stratum
 from app.domain.statistics.groups import PersonaSample
@@ -179,6 +180,9 @@ class ComparedSide(Answer):
         description="Share of the model's planned verdicts (grades) behind its values; `null` if unknown."
     )
     simulated: bool
+    warnings: list[ResultWarning] = Field(
+        default_factory=list, description="Reasons to doubt its values, the gravest first."
+    )
 
 
 class Comparison(Answer):

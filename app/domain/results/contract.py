@@ -585,6 +585,10 @@ class Results(BaseModel):
             ]
         return min((share for share in shares if share is not None), default=None)
 
+    def warnings_about(self, model: str) -> list[ResultWarning]:
+        """Return the warnings that concern a model's figures: its own, and those about judges."""
+        return [warning for warning in self.warnings if warning.model in {None, model}]
+
     def document(self) -> str:
         """The results as JSON text: what is known of them, missing values ``null``.
 

@@ -341,15 +341,28 @@ def _checks(
         if doubt is None and minimum and threshold.metric in ATOMIC and threshold.metric != COMPOSITE:
             doubt = _unmatched(results, threshold.metric, of)
         doubt = doubt or _few_runs(results, threshold.metric, of)
-        found.append(_doubted(check, doubt))
+        # Calibrated figures are estimates of what people would say.
+        untrusted = None if threshold.calibrated else _untrusted(results, threshold.metric)
+        found.append(_doubted(check, untrusted, doubt))
     return found
 
 
-def _doubted(check: GateCheck, doubt: str | None) -> GateCheck:
+def _doubted(check: GateCheck, *doubts: str | None) -> GateCheck:
     """The check, inconclusive if there is a doubt about its figure."""
-    if doubt is None or check.value is None:
+    known = [doubt for doubt in doubts if doubt]
+    if not known or check.value is None:
         return check
-    return check.model_copy(update={"verdict": "inconclusive", "reason": f"{doubt}; {check.reason}"})
+    reason = "; ".join([*known, check.reason])
+    return check.model_copy(update={"verdict": "inconclusive", "reason": reason})
+
+
+def _untrusted(results: Results, metric: str) -> str | None:
+    """Return why the judges behind a metric cannot be trusted; ``None`` if nothing speaks against them."""
+    if metric == REFUSAL_RATE:
+        return None
+    of = "grades" if metric == PERSONA_SCORE else "sentences"
+    found = [each.message for each in results.warnings if each.judges and each.of in {of, "all"}]
+    return "; ".join(message.rstrip(".") for message in found) or None
 
 
 def _unmatched(results: Results, metric: str, of: Mapping[str, str]) -> str | None:
@@ -434,7 +447,8 @@ def _comparison(
     graded = threshold.metric == PERSONA_SCORE
     doubt = ", ".join(other.doubts_of_grades if graded else other.doubts)
     check = check.model_copy(update={"reason": "; ".join([check.reason, *other.remarks])})
-    return _doubted(check, doubt or _too_little(coverage, minimum))
+    untrusted = dict.fromkeys(_untrusted(each, threshold.metric) for each in (results, other.results))
+    return _doubted(check, *untrusted, doubt or _too_little(coverage, minimum))
 
 
 def _without(figures: Figures, personas: frozenset[str]) -> Figures:

@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 from app.domain.metrics.interval import Ends
 from app.domain.metrics.metric import Metric
@@ -93,6 +93,7 @@ class Check:
         message: str,
         value: float | None,
         n: int,
+        of: Literal["sentences", "grades", "all"] = "sentences",
         *,
         dimension: str | None = None,
         ci95: Ends | None = None,
@@ -101,6 +102,7 @@ class Check:
         return ResultWarning(
             code=self.code,
             message=message,
+            of=of,
             judges=list(judges),
             dimension=dimension,
             value=value,
@@ -128,6 +130,27 @@ def chance_interval(kappa: Metric) -> Ends | None:
     return (low, high) if low <= 0 <= high else None
 
 
+def by_chance(kappa: Metric, things: int, of: str) -> str | None:
+    """Say that two judges agree no better than chance; ``None`` if they do, or on fewer than :data:`FEWEST` things.
+
+    Args:
+        kappa: Their κ; missing if both gave everything the same score.
+        things: How many sentences or answers both scored.
+        of: What these are.
+    """
+    if things < FEWEST:
+        return None
+    if kappa.value is None:
+        return f"both judges gave all of {things:,} {of} the same score"
+    ends = chance_interval(kappa)
+    if ends is None:
+        return None
+    return (
+        f"the judges agree no better than chance on {things:,} {of} (κ {kappa.value:.2f}, 95 % interval"
+        f" {ends[0]:.2f} to {ends[1]:.2f})"
+    )
+
+
 def _one_score(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
     for (judge, dimension), units in evidence.units.items():
         n = units.scores.total()
@@ -135,9 +158,10 @@ def _one_score(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
             continue
         score, count = units.scores.most_common(1)[0]
         if count >= check.limit * n:
-            of = "answers" if dimension is None else f"sentences on {evidence.labels[dimension]}"
-            message = f"{judge} gives the score {score} to {100 * count / n:.0f} % of {n:,} {of}."
-            yield check.warning([judge], message, count / n, n, dimension=dimension)
+            on = "answers" if dimension is None else f"sentences on {evidence.labels[dimension]}"
+            message = f"{judge} gives the score {score} to {100 * count / n:.0f} % of {n:,} {on}."
+            of: Literal["sentences", "grades"] = "grades" if dimension is None else "sentences"
+            yield check.warning([judge], message, count / n, n, of, dimension=dimension)
 
 
 def _contradictions(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
@@ -149,7 +173,7 @@ def _contradictions(check: Check, evidence: Evidence) -> Iterator[ResultWarning]
                 f"{judge} contradicts itself in {100 * count / n:.0f} % of {n:,} replies, for example by the number of"
                 " one option with the words of another."
             )
-            yield check.warning([judge], message, count / n, n)
+            yield check.warning([judge], message, count / n, n, "all")
 
 
 def _chance_agreement(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
@@ -163,7 +187,10 @@ def _chance_agreement(check: Check, evidence: Evidence) -> Iterator[ResultWarnin
                 continue
             found |= {pair.judges} if not group.by else set()
             on = "" if group.dimension is None else f" on {evidence.labels[group.dimension]}"
-            yield _by_chance(check, pair.judges, kappa, ends, f"sentences{on}", group.dimension)
+            message = _by_chance(pair.judges, kappa, ends, f"sentences{on}")
+            yield check.warning(
+                pair.judges, message, kappa.value, kappa.n, dimension=group.dimension, ci95=ends
+            )
     graded: dict[tuple[str, str], list[Metric]] = {}
     for each in evidence.grade_agreement:
         if each.quadratic_kappa.n >= check.fewest:
@@ -173,17 +200,15 @@ def _chance_agreement(check: Check, evidence: Evidence) -> Iterator[ResultWarnin
         best = max(kappas, key=lambda kappa: kappa.value or 0.0)
         ends = chance_interval(best)
         if ends is not None and all(map(chance_interval, kappas)):
-            yield _by_chance(check, judges, best, ends, "answers, in the task in which they agree most", None)
+            message = _by_chance(judges, best, ends, "answers, in the task in which they agree most")
+            yield check.warning(judges, message, best.value, best.n, "grades", ci95=ends)
 
 
-def _by_chance(
-    check: Check, judges: Sequence[str], kappa: Metric, ends: Ends, of: str, dimension: str | None
-) -> ResultWarning:
-    message = (
-        f"{judges[0]} and {judges[1]} agree no better than chance on {kappa.n:,} {of}"
+def _by_chance(judges: Sequence[str], kappa: Metric, ends: Ends, on: str) -> str:
+    return (
+        f"{judges[0]} and {judges[1]} agree no better than chance on {kappa.n:,} {on}"
         f" (κ {kappa.value:.2f}, 95 % interval {ends[0]:.2f} to {ends[1]:.2f})."
     )
-    return check.warning(judges, message, kappa.value, kappa.n, dimension=dimension, ci95=ends)
 
 
 def _never_not_applicable(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:

@@ -1,6 +1,7 @@
 """Reasons to doubt a job's results, in the order in which a reader should see them."""
 
 from collections.abc import Iterator, Sequence
+from typing import Literal
 
 from pydantic import Field
 
@@ -21,6 +22,9 @@ class ResultWarning(Answer):
         examples=["one_score"],
     )
     message: str = Field(description="In words. May contain names that the client chose.")
+    of: Literal["sentences", "grades", "all"] = Field(
+        description="The verdicts concerned: on sentences, PersonaGym's grades, or both."
+    )
     judges: list[str] = Field(default_factory=list, description="The judges concerned.")
     model: str | None = Field(None, description="The model under test concerned.")
     dimension: str | None = Field(None, description="The dimension concerned; `null` for all.")
@@ -57,6 +61,7 @@ def _no_effect(model: str, gain: Gain, figure: str, *, share: bool) -> Iterator[
         code=NO_EFFECT,
         message=f"No effect of the persona is shown for {model}: {with_persona} with it, {without} without it "
         f"(gain {value:.2f}{interval}).",
+        of="sentences" if share else "grades",
         model=model,
         value=value,
         ci95=ends,

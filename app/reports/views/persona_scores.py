@@ -11,6 +11,7 @@ from app.domain.personagym.scores import PersonaResult
 from app.domain.results.comparison import PERSONA_SCORE
 from app.domain.results.contract import Results
 from app.domain.results.personagym_results import PersonaScoreTotal, range_over_models
+from app.reports.views.summary import DECIMALS
 
 PERSONA_ROWS = 40
 """Personas that are shown, those with the lowest PersonaScore; a job of 50 personas has as many for each model."""
@@ -54,12 +55,13 @@ class PersonaScores:
 
     @property
     def highest(self) -> Mapping[str, float]:
-        """The best mean of each task, where there are models to compare."""
+        """The best mean of each task in which one model is better than all others, as far as the figures shown tell."""
         found = {}
         for task in self.tasks:
             values = [total.tasks[task].value for total in self.models]
             known = [value for value in values if value is not None]
-            if len(known) > 1:
+            shown = sorted((round(value, DECIMALS) for value in known), reverse=True)
+            if len(shown) > 1 and shown[0] > shown[1]:
                 found[task] = max(known)
         return found
 

@@ -18,6 +18,8 @@ SUMMARY_METRICS = names(Family.ATOMIC, Family.RESPONSE)
 CORRECTED_METRICS = names(Family.CORRECTED)
 HEAT_METRICS = names(Family.SCORE, Family.ATOMIC)
 """Table 5's (atomic paper)."""
+DECIMALS = 2
+"""Of a figure, as pages show it."""
 HEAT_STEPS = 10
 HEAT_ROWS, HEAT_TASKS = 60, 8
 """Personas and tasks of a heat map, at most: what somebody can look at, and what is drawn within a second or two."""
@@ -53,7 +55,7 @@ class ModelRow:
         model: Its label.
         simulated: Whether its figures are simulated.
         figures: By metric.
-        best: The metrics in which no other model is better; empty if it is the only one.
+        best: The metrics in which it is better than every other model, as far as the figures shown tell.
         units: Its judged sentences by status.
         generation: Its responses by what became of them; ``None`` where the results do not say.
         matched: Its ACC_atom over the cells of which every model has one; ``None`` where these are all cells.
@@ -351,12 +353,14 @@ def _step(name: str, value: float) -> int | None:
 
 
 def _best(model: str, figures: Mapping[str, Mapping[str, Figure]]) -> frozenset[str]:
-    if len(figures) == 1:
-        return frozenset()
+    """The metrics in which a model's figure, as it is shown, is higher than that of every other model."""
+    others = [row for name, row in figures.items() if name != model]
     return frozenset(
         name
         for name, figure in figures[model].items()
-        if figure.value is not None and figure.value == max(_values(row[name] for row in figures.values()))
+        if figure.value is not None
+        and (known := _values(row[name] for row in others))
+        and round(figure.value, DECIMALS) > max(round(value, DECIMALS) for value in known)
     )
 
 

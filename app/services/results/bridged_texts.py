@@ -16,7 +16,14 @@ from app.domain.metrics.metric import IntArray
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.results.bridge import Bridge, BridgeSide, Design
 from app.domain.results.bridge_agreement import UNREADABLE, Judged, agreements, graded_agreement
-from app.domain.results.bridge_words import NOT_RANDOM, PART, SIMULATED, decided, recommendation
+from app.domain.results.bridge_words import (
+    NOT_RANDOM,
+    PART,
+    SIMULATED,
+    decided,
+    recommendation,
+    without_chance,
+)
 from app.domain.results.bridged_totals import (
     PAIRS,
     RC_NOT_BRIDGED,
@@ -170,6 +177,10 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
         *(bridged_sentences(sentences, within, drawn) if len(sentences.cell) else []),
         *(bridged_grades(grades, within, drawn) if len(grades.cell) else []),
     ]
+    seed_of_new = new.context.spec.seed
+    agreement = agreements(old.kinds, read.said, seed_of_new)
+    graded = graded_agreement(_both_graded(read), seed_of_new)
+    figures, chance = without_chance(figures, agreement, graded)
     lacks_rc = several_runs(sentences) and all(each.metric != "rc_atom" for each in figures)
     simulated = old.job.simulated or new.job.simulated
     return Bridge(
@@ -180,13 +191,14 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
         unpaired=read.answered - len(read.texts),
         design=design,
         within=within,
-        agreement=agreements(old.kinds, read.said, new.context.spec.seed),
-        graded=graded_agreement(_both_graded(read), new.context.spec.seed),
+        agreement=agreement,
+        graded=graded,
         figures=figures,
         not_bridged={"rc_atom": RC_NOT_BRIDGED} if lacks_rc else {},
         interchangeable=decided(figures),
-        recommendation=recommendation(figures, within, design),
-        notes=[
+        recommendation=recommendation(figures, within, design, chance),
+        notes=[f"chance_agreement: {each}." for each in chance]
+        + [
             note
             for note, holds in (
                 (SIMULATED, simulated),

@@ -169,6 +169,7 @@ class Comparer:
                 completeness=results.completeness,
                 coverage=results.coverage_of(model),
                 simulated=results.simulated,
+                warnings=results.warnings_about(model),
             ),
             figures=await asyncio.to_thread(figures_of, results, model)
             if pairing == "cells"
