@@ -704,7 +704,7 @@ class BridgedFigure(TypedDict):
     anchors: int
     """Responses that both judged."""
     finding: Literal["interchangeable", "different", "undecided"] | None
-    """`interchangeable`: the effect's 95 % interval lies within ± `within` of the figure's range. `different`: it lies outside. `undecided`: neither. `null` without an interval."""
+    """`interchangeable`: the effect's 95 % interval lies within ± `within` of the figure's range. `different`: it lies outside. `undecided`: neither, or the judges agree no better than chance. `null` without an interval."""
     anchors_needed: int | None
     """About how many anchors would decide, if undecided."""
 
@@ -1018,6 +1018,31 @@ class CloneIn(TypedDict):
     """Fields of a job; each replaces the original's whole field, and `null` omits it."""
 
 
+class ResultWarning(TypedDict):
+    """A reason to doubt the results."""
+
+    code: str
+    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm)."""
+    message: str
+    """In words. May contain names that the client chose."""
+    of: Literal["sentences", "grades", "all"]
+    """The verdicts concerned: on sentences, PersonaGym's grades, or both."""
+    judges: NotRequired[list[str]]
+    """The judges concerned."""
+    model: NotRequired[str | None]
+    """The model under test concerned."""
+    dimension: NotRequired[str | None]
+    """The dimension concerned; `null` for all."""
+    value: float | None
+    """The figure that was checked: a share, κ or a gain."""
+    ci95: NotRequired[list[float] | None]
+    """Its 95 % interval, if the check uses one."""
+    n: int
+    """Number of sentences, replies, answers or cells behind the figure."""
+    limit: float
+    """The limit that the figure, or its interval, reached."""
+
+
 class ComparedSide(TypedDict):
     """One of the two models compared."""
 
@@ -1030,6 +1055,8 @@ class ComparedSide(TypedDict):
     coverage: float | None
     """Share of the model's planned verdicts (grades) behind its values; `null` if unknown."""
     simulated: bool
+    warnings: NotRequired[list[ResultWarning]]
+    """Reasons to doubt its values, the gravest first."""
 
 
 class Evidence(TypedDict):
@@ -1205,6 +1232,8 @@ class ModelOfMany(TypedDict):
     coverage: float | None
     """Share of the model's planned verdicts (grades) behind its values; `null` if unknown."""
     simulated: bool
+    warnings: NotRequired[list[ResultWarning]]
+    """Reasons to doubt its values, the gravest first."""
     name: str
     """The model's name; with its job's id if several jobs have a model of this name."""
     left_out: int
@@ -2032,29 +2061,6 @@ class ModelScore(TypedDict):
     """`null` if it can't be computed."""
     n: int
     """How many cells, or personas, it is the mean of."""
-
-
-class ResultWarning(TypedDict):
-    """A reason to doubt the results."""
-
-    code: str
-    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm)."""
-    message: str
-    """In words. May contain names that the client chose."""
-    judges: NotRequired[list[str]]
-    """The judges concerned."""
-    model: NotRequired[str | None]
-    """The model under test concerned."""
-    dimension: NotRequired[str | None]
-    """The dimension concerned; `null` for all."""
-    value: float | None
-    """The figure that was checked: a share, κ or a gain."""
-    ci95: NotRequired[list[float] | None]
-    """Its 95 % interval, if the check uses one."""
-    n: int
-    """Number of sentences, replies, answers or cells behind the figure."""
-    limit: float
-    """The limit that the figure, or its interval, reached."""
 
 
 Priority: TypeAlias = Literal["low", "normal", "high"]

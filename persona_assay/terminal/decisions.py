@@ -120,9 +120,8 @@ def models_view(found: Json) -> RenderableType:
             MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]",
             _number(p_value, 4),
         )
-    parts: list[RenderableType] = warning_lines(
-        [warning for model in found["models"] for warning in model.get("warnings", ())]
-    )
+    warnings = [warning for model in found.get("models", ()) for warning in model.get("warnings", ())]
+    parts: list[RenderableType] = [*warning_lines(warnings)]
     for table in tables:
         parts += [Fitted(table), ""]
     parts += [Fitted(pairs, heads=2), ""]

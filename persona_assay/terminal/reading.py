@@ -72,7 +72,8 @@ def report(
         if as_json:
             print_json({"path": str(path.resolve()), "bytes": length})
         else:
-            _print_warnings(client.job(job_id))
+            if format_ == "html":
+                _print_warnings(client.job(job_id))
             click.echo(f"{path} ({length:,} bytes)")
 
 

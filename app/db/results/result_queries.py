@@ -27,6 +27,7 @@ class ScoreRow:
         suspicious: Units whose verdict is doubtful, whatever its status.
         filtered: Units of that status.
         units: All of the response's units; those without a verdict are still to be judged, or never will be.
+        contradicting: Units whose first reply contradicts itself.
     """
 
     cell: int
@@ -43,6 +44,7 @@ class ScoreRow:
     suspicious: int = 0
     filtered: int = 0
     units: int = 0
+    contradicting: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +153,8 @@ async def unjudged_responses(
 
 async def grades(
     connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int], judges: int
-) -> AsyncIterator[tuple[int, int, int, int, str, int | None, str | None]]:
-    """Every grade of these cells as (cell ordinal, run, item, judge, status, score, suspicion).
+) -> AsyncIterator[tuple[int, int, int, int, str, int | None, str | None, str | None]]:
+    """Every grade of these cells as (cell ordinal, run, item, judge, status, score, suspicion, unread).
 
     Args:
         connection: Where.
@@ -164,11 +166,11 @@ async def grades(
     """
     rows = await connection.stream(
         text(
-            "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score, g.suspicion"
+            "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score, g.suspicion, g.unread"
             " FROM cells c JOIN grades g ON g.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant AND c.ordinal = ANY(:cells)"
             " UNION ALL SELECT c.ordinal, r.run, r.item, judge,"
-            "  CASE r.status WHEN 'filtered' THEN 'filtered' ELSE 'failed' END, NULL, NULL"
+            "  CASE r.status WHEN 'filtered' THEN 'filtered' ELSE 'failed' END, NULL, NULL, NULL"
             " FROM cells c JOIN responses r ON r.cell_id = c.id, generate_series(0, :judges - 1) judge"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant"
             " AND r.status IN ('failed', 'no_answer', 'filtered') AND c.ordinal = ANY(:cells)"
@@ -176,8 +178,8 @@ async def grades(
         {"job": job_id, "tenant": tenant, "cells": list(cells), "judges": judges},
     )
     async for part in rows.partitions(FETCHED):
-        for cell, run, item, judge, status, score, suspicion in part:
-            yield cell, run, item, judge, status, score, suspicion
+        for cell, run, item, judge, status, score, suspicion, unread in part:
+            yield cell, run, item, judge, status, score, suspicion, unread
 
 
 async def scores(
@@ -202,7 +204,8 @@ async def scores(
             " count(*) FILTER (WHERE v.status = 'refused'),"
             " count(*) FILTER (WHERE v.status = 'unparsed'),"
             " count(*) FILTER (WHERE v.status = 'failed'), v.item, count(v.suspicion),"
-            " count(*) FILTER (WHERE v.status = 'filtered'), min(cardinality(r.unit_starts))"
+            " count(*) FILTER (WHERE v.status = 'filtered'), min(cardinality(r.unit_starts)),"
+            " count(*) FILTER (WHERE v.unread = 'contradiction')"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
             f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"

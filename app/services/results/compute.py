@@ -29,7 +29,7 @@ from app.domain.instruments.contract import DimensionInWords, PersonaInWords
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.order_check import order_of
-from app.domain.judging.verdict import Verdict, VerdictStatus
+from app.domain.judging.verdict import Unread, Verdict, VerdictStatus
 from app.domain.metrics.scores import CellScores
 from app.domain.personagym.scores import Grade, GymResponses, GymTally, PersonaResult
 from app.domain.results import contract
@@ -237,11 +237,11 @@ async def _stored_grades(
                 question=str(item),
                 run=run,
                 judge=judges[judge],
-                verdict=Verdict(VerdictStatus(status), score),
+                verdict=Verdict(VerdictStatus(status), score, Unread(unread) if unread else None),
             ),
             suspicion,
         )
-        async for cell, run, item, judge, status, score, suspicion in found
+        async for cell, run, item, judge, status, score, suspicion, unread in found
     ]
 
 

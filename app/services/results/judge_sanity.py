@@ -3,7 +3,7 @@
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from app.domain.judging.verdict import VerdictStatus
+from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.personagym.agreement import GradeAgreement
 from app.domain.personagym.scores import Grade
 from app.domain.results.judge_sanity import Evidence, JudgeAndDimension, JudgedUnits
@@ -51,12 +51,14 @@ def judge_evidence(
         control = ordinal >= len(context.cells)
         for row in rows:
             found.replies += len(row.scores) + row.not_applicable + row.unparsed + row.refused
+            found.contradicting += row.contradicting
             if control:
                 found.scores.update(row.scores)
                 found.not_applicable += row.not_applicable
     for grade in grades:
         found = units[JudgeAndDimension(grade.judge, None)]
         found.replies += grade.verdict.status in _REPLIES
+        found.contradicting += grade.verdict.unread is Unread.CONTRADICTION
         if grade.verdict.score is not None:
             found.scores[grade.verdict.score] += 1
     labels = {each.id: each.display_name for each in (*context.dimensions, *context.spec.dimensions)}
