@@ -33,6 +33,17 @@ class Metric(TypedDict):
     """In totals: cells (or personas) without the metric."""
 
 
+class WithNotApplicable(TypedDict):
+    """Agreement on single sentences if "not applicable" is an answer like each score; n counts sentences."""
+
+    exact_agreement: Metric
+    """Share of answers equal to the judge's."""
+    kappa: Metric
+    """Cohen's unweighted κ of the judge with each answer."""
+    judge_scored: Metric
+    """Share of the annotators' answers "not applicable" to which the judge gave a score; n counts the sentences with such an answer."""
+
+
 class WeightedWithJudge(TypedDict):
     """The same for the sentences (or pairs) from which labelling rounds drew, weighted by the number that each represents."""
 
@@ -58,6 +69,8 @@ class AgreementWithJudge(TypedDict):
     """Cohen's κ of the judge with each answer."""
     alpha_ordinal: NotRequired[Metric | None]
     """Krippendorff's α of the judge with each answer."""
+    with_not_applicable: NotRequired[WithNotApplicable | None]
+    """Of sentences only: the agreement with "not applicable" as an answer of its own."""
     weighted: WeightedWithJudge
     """The same for everything that was drawn from; the fields above are for what was drawn."""
     left_out: dict[str, int]

@@ -1,8 +1,9 @@
 """How far people agree with a job's judges, and with each other (atomic paper, section 4.3 and Table 3)."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from app.domain.labels.human_agreement import (
     HumanAgreement,
     WeightedAgreement,
     WeightedWithJudge,
+    WithNotApplicable,
 )
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.fleiss import NO_JOINT, fleiss_kappa
@@ -50,6 +52,9 @@ class Sampling:
     sizes: Mapping[tuple[Kind, str | None], Mapping[Stratum, int]] = field(default_factory=dict)
 
 
+NOT_APPLICABLE = -1.0
+"""The judge found the sentence not applicable; below every scale, and never part of a mean."""
+ALL_SCORED = "all_scored: nobody found one of these sentences not applicable"
 NOT_DRAWN = "not_drawn: none of these was drawn in a labelling round, so nothing says what they stand for"
 _SIGNS = {Answer.FIRST: 1.0, Answer.SECOND: -1.0, Answer.EQUAL: 0.0}
 NO_PAIRS = "no_pairs: no pair has two different scores from this judge"
@@ -61,6 +66,7 @@ def annotation_agreement(
     judges: Mapping[str, Judged],
     seed: int,
     sampling: Sampling,
+    declined: Mapping[str, Collection[tuple[str | None, Place]]] = MappingProxyType({}),
 ) -> list[HumanAgreement]:
     """The agreement by kind and dimension; of PersonaGym's grades by task.
 
@@ -70,13 +76,14 @@ def annotation_agreement(
         judges: What each judge gave, by label.
         seed: The job's.
         sampling: What labelling rounds drew.
+        declined: The sentences that each judge found not applicable, by dimension and place.
     """
     groups: dict[tuple[str, str, str], list[Annotation]] = defaultdict(list)
     for each in annotations:
         rubric = "" if each.dimension is not None else tasks[each.place.cell]
         groups[each.kind.value, each.dimension or "", rubric].append(each)
     return [
-        _group(Kind(kind), dimension or None, rubric or None, found, judges, seed, sampling)
+        _group(Kind(kind), dimension or None, rubric or None, found, judges, seed, sampling, declined)
         for (kind, dimension, rubric), found in sorted(groups.items())
     ]
 
@@ -89,6 +96,7 @@ def _group(
     judges: Mapping[str, Judged],
     seed: int,
     sampling: Sampling,
+    declined: Mapping[str, Collection[tuple[str | None, Place]]],
 ) -> HumanAgreement:
     by_subject: dict[Subject, list[Annotation]] = defaultdict(list)
     for each in sorted(found, key=lambda one: (one.place, one.other or one.place, one.annotator)):
@@ -120,7 +128,16 @@ def _group(
             covered=sum(sizes[stratum] for stratum in set(strata.values())),
         ),
         judges=[
-            compare(judge, scores, answered, seed, key, subject_weights) for judge, scores in judges.items()
+            compare(judge, scores, answered, seed, key, subject_weights).model_copy(
+                update={
+                    "with_not_applicable": _with_not_applicable(
+                        scores, declined.get(judge, ()), answered, seed, key
+                    )
+                }
+                if kind is Kind.SENTENCES
+                else {}
+            )
+            for judge, scores in judges.items()
         ],
     )
 
@@ -189,6 +206,42 @@ def _scores(
         weighted=_weighted(compared, joint, seed, key),
         left_out={"without_score": without},
     )
+
+
+def _with_not_applicable(
+    scores: Judged,
+    declined: Collection[tuple[str | None, Place]],
+    answered: Sequence[Sequence[Annotation]],
+    seed: int,
+    key: tuple[str, ...],
+) -> WithNotApplicable | None:
+    """Agreement with "not applicable" as a category; ``None`` if the judge has an answer to none of the sentences."""
+    compared: list[tuple[Sequence[int], int, Place]] = []
+    for answers in answered:
+        place = (answers[0].dimension, answers[0].place)
+        judged = NOT_APPLICABLE if place in declined else scores.get(place)
+        if judged is not None:
+            said = [int(NOT_APPLICABLE) if each.score is None else each.score for each in answers]
+            compared.append((said, int(judged), answers[0].place))
+    if not compared:
+        return None
+    clusters = _clusters([place.response for *_, place in compared])
+    rows = [
+        (judged, each, 1 / len(said), cluster)
+        for (said, judged, _), cluster in zip(compared, clusters.tolist(), strict=True)
+        for each in said
+    ]
+    judge, people, shares, places = np.array(rows, dtype=np.float64).T
+    weights = cluster_weights(seed, key, int(clusters.max()) + 1)
+    first, second, of = (each.astype(np.int64) for each in (judge, people, places))
+    found = joint_agreement(first, second, shares, of, weights, len(compared), nominal=True)
+    not_applicable = people == NOT_APPLICABLE
+    sentences = sum(int(NOT_APPLICABLE) in said for said, *_ in compared)
+    scored = Metric.missing(ALL_SCORED)
+    if sentences:
+        share = shares[not_applicable & (judge != NOT_APPLICABLE)].sum() / shares[not_applicable].sum()
+        scored = Metric.of(float(share), sentences)
+    return WithNotApplicable(**found, judge_scored=scored)
 
 
 def _weighted(

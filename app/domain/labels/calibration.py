@@ -1,6 +1,6 @@
 """A job's totals as people would give them, from the judges' scores of all sentences and people's of a drawn sample."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
@@ -16,6 +16,7 @@ from app.domain.metrics.interval import Interval
 from app.domain.metrics.levels import level_indices
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
 from app.domain.statistics.prediction_powered import (
+    FEWEST_OF_STRATUM,
     Calibrated,
     Population,
     Sample,
@@ -258,28 +259,63 @@ class Calibration:
             errors[level] = _error_rates(in_level[own], judged[own], drawn[own])
         found = {}
         for model in sorted({cell.model for cell in self._cells}):
-            total, cells = np.zeros(drawn.shape[1]), 0
+            total, cells, lacking = np.zeros(drawn.shape[1]), 0, ""
             for level, (sensitivity, specificity) in errors.items():
                 cells_here = [
                     n
                     for n, cell in enumerate(self._cells)
                     if cell.model == model and self._levels[n] == level
                 ]
-                judged_here = self.figure({}, "acc_atom", cells_here).found
+                known_here = np.intersect1d(cells_here, self._of_cell)
+                judged_here = (
+                    calibrated(*self.sentences_of("acc_atom", known_here)) if len(known_here) else None
+                )
                 if judged_here is None:
                     continue
+                lacking = lacking or self._lacking_labels(known_here)
                 share = (judged_here.judged + specificity - 1) / (sensitivity + specificity - 1)
                 total += len(cells_here) * np.clip(share, 0.0, 1.0)
                 cells += len(cells_here)
-            found[model] = _drawn_metric(total / max(1, cells), len(self._labelled))
+            metric = _drawn_metric(total / max(1, cells), len(self._labelled))
+            found[model] = Metric.missing(lacking) if lacking and metric.value is not None else metric
         return found
 
     def figure(self, keys: Mapping[str, str], metric: MetricName, cells: Sequence[int]) -> CalibratedFigure:
         """A metric of some cells, given by their indexes."""
         bounds = self._bounds(metric, cells)
         known = np.intersect1d(cells, self._of_cell)
-        found = calibrated(*self.sentences_of(metric, known)) if len(known) else None
-        return CalibratedFigure(keys, metric, found, bounds, len(known))
+        if not len(known):
+            return CalibratedFigure(keys, metric, None, bounds, 0)
+        lacking = self._lacking_labels(known)
+        if lacking:
+            return CalibratedFigure(keys, metric, None, bounds, len(known), lacking)
+        return CalibratedFigure(
+            keys, metric, calibrated(*self.sentences_of(metric, known)), bounds, len(known)
+        )
+
+    def _lacking_labels(self, cells: IntArray) -> str:
+        """Say how many scored labels are missing for a figure; empty if there are enough.
+
+        "Not applicable" is a label without a score. Strata are the judges' rounded scores; a stratum with fewer
+        sentences than the minimum needs no more labels than it has sentences.
+        """
+        scores = np.array([score for score, _ in self._keys])[self._strata]
+        own = np.isin(self._of_cell, cells)
+        labelled = self._rows[~np.isnan(self._said["acc_atom"])]
+        given = Counter(scores[labelled[own[labelled]]].tolist())
+        sizes = np.bincount(scores[own] - scores.min(), weights=self._counts[own])
+        missing = {
+            score: int(min(FEWEST_OF_STRATUM, size)) - given[score]
+            for score, size in enumerate(sizes.tolist(), int(scores.min()))
+            if given[score] < min(FEWEST_OF_STRATUM, size)
+        }
+        if not missing or not self._labelled:
+            return ""
+        named = ", ".join(f"{count} with the judges' score {score}" for score, count in missing.items())
+        return (
+            f"too_few_scored_labels: {sum(missing.values())} more scored labels are needed: {named}; each score needs"
+            f" {FEWEST_OF_STRATUM}, and “not applicable” is no score"
+        )
 
     def _bounds(self, metric: MetricName, cells: Sequence[int]) -> tuple[float, float]:
         if metric == "mean":

@@ -28,6 +28,17 @@ class WeightedAgreement(Answer):
     covered: int = Field(description="Those in strata with an answer, to which all weighted values refer.")
 
 
+class WithNotApplicable(Answer):
+    """Agreement on single sentences if "not applicable" is an answer like each score; n counts sentences."""
+
+    exact_agreement: Metric = Field(description="Share of answers equal to the judge's.")
+    kappa: Metric = Field(description="Cohen's unweighted κ of the judge with each answer.")
+    judge_scored: Metric = Field(
+        description='Share of the annotators\' answers "not applicable" to which the judge gave a score; n counts '
+        "the sentences with such an answer."
+    )
+
+
 class AgreementWithJudge(Answer):
     """How far annotators agree with one judge."""
 
@@ -45,6 +56,9 @@ class AgreementWithJudge(Answer):
     )
     quadratic_kappa: Metric | None = Field(None, description="Cohen's κ of the judge with each answer.")
     alpha_ordinal: Metric | None = Field(None, description="Krippendorff's α of the judge with each answer.")
+    with_not_applicable: WithNotApplicable | None = Field(
+        None, description='Of sentences only: the agreement with "not applicable" as an answer of its own.'
+    )
     weighted: WeightedWithJudge = Field(
         description="The same for everything that was drawn from; the fields above are for what was drawn."
     )

@@ -23,8 +23,10 @@ def joint_agreement(
     clusters: IntArray,
     weights: FloatArray,
     things: int,
+    *,
+    nominal: bool = False,
 ) -> dict[str, Metric]:
-    """Exact agreement, Cohen's κ with quadratic weights and Krippendorff's ordinal α.
+    """Exact agreement, and of scores Cohen's κ with quadratic weights and Krippendorff's ordinal α.
 
     Args:
         first: Shape (n,), n at least 1: one evaluator's scores.
@@ -33,6 +35,7 @@ def joint_agreement(
         clusters: Shape (n,): which cluster each belongs to, from 0.
         weights: Shape (clusters, b): how often each cluster is drawn in each resample.
         things: How many things the scores are of; a thing may have several pairs of scores.
+        nominal: Whether they are categories without an order; then, Cohen's unweighted κ is the only coefficient.
     """
     least = min(first.min(), second.min())
     size = int(max(first.max(), second.max()) - least) + 1
@@ -44,7 +47,7 @@ def joint_agreement(
     sums = drawn.sum(axis=(1, 2), keepdims=True)
     drawn *= np.divide(tables.sum(), sums, out=np.full_like(sums, np.nan), where=sums > 0)
     found = {}
-    for name, of, bounds in _FIGURES:
+    for name, of, bounds in _NOMINAL if nominal else _FIGURES:
         value = float(of(tables.sum(axis=0, keepdims=True))[0])
         if np.isnan(value):
             found[name] = Metric.missing(NO_VARIATION)
@@ -64,6 +67,14 @@ def _kappa(tables: FloatArray) -> FloatArray:
     return kappa_draws(first, second, lambda values: shares @ values)
 
 
+def _unweighted_kappa(tables: FloatArray) -> FloatArray:
+    shares = tables / tables.sum(axis=(1, 2), keepdims=True)
+    by_chance = (shares.sum(axis=1) * shares.sum(axis=2)).sum(axis=1)
+    missing = np.full(len(tables), np.nan)
+    above = np.trace(shares, axis1=1, axis2=2) - by_chance
+    return np.asarray(np.divide(above, 1 - by_chance, out=missing, where=by_chance < 1 - 10**-9))
+
+
 def _alpha(tables: FloatArray) -> FloatArray:
     known = ~np.isnan(tables[:, 0, 0])
     found = np.full(len(tables), np.nan)
@@ -75,4 +86,8 @@ _FIGURES: tuple[Figure, ...] = (
     ("exact_agreement", _exact, (0.0, 1.0)),
     ("quadratic_kappa", _kappa, _CORRELATION),
     ("alpha_ordinal", _alpha, _CORRELATION),
+)
+_NOMINAL: tuple[Figure, ...] = (
+    ("exact_agreement", _exact, (0.0, 1.0)),
+    ("kappa", _unweighted_kappa, _CORRELATION),
 )

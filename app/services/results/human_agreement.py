@@ -14,6 +14,7 @@ from app.db.labels.rounds import RoundRow
 from app.db.results import response_pages
 from app.db.results.response_pages import Judgements, Position
 from app.domain.jobs.plan import GymCell
+from app.domain.judging.verdict import VerdictStatus
 from app.domain.labels.agreement import Sampling, Stratum, Subject, annotation_agreement
 from app.domain.labels.annotation import ROWS_AT_ONCE, Annotation, Kind, Place
 from app.domain.labels.human_agreement import HumanAgreement, HumanStudy, PublishedAgreement
@@ -28,6 +29,7 @@ RESPONSES_AT_ONCE = 100
 
 _T = TypeVar("_T")
 Scores = dict[tuple[str | None, Place], float]
+Declined = set[tuple[str | None, Place]]
 
 
 class _Labels(NamedTuple):
@@ -37,12 +39,14 @@ class _Labels(NamedTuple):
         context: The job's.
         annotations: All of them.
         judges: What each judge gave, by label.
+        declined: The sentences that each judge found not applicable, by label.
         rounds: All of them.
     """
 
     context: JobContext
     annotations: Sequence[Annotation]
     judges: Mapping[str, Scores]
+    declined: Mapping[str, Declined]
     rounds: Sequence[RoundRow]
 
 
@@ -85,15 +89,24 @@ class HumanAgreementReader:
                 judged |= await response_pages.judgements_of(
                     connection, job.tenant, job.id, part, graded=context.spec.gym is not None
                 )
-        return _Labels(context, found, await asyncio.to_thread(_judges, context, judged), rounds)
+        judges, declined = await asyncio.to_thread(_judges, context, judged)
+        return _Labels(context, found, judges, declined, rounds)
 
 
-def _judges(context: JobContext, judged: Mapping[Position, Judgements]) -> dict[str, Scores]:
-    """CPU only."""
-    scores: list[Scores] = [{} for _ in context.spec.judges]
+def _judges(
+    context: JobContext, judged: Mapping[Position, Judgements]
+) -> tuple[dict[str, Scores], dict[str, Declined]]:
+    """Return each judge's scores, and what it found not applicable. CPU only."""
+    labels = [judge.label for judge in context.spec.judges]
+    scores: list[Scores] = [{} for _ in labels]
+    declined: dict[str, Declined] = {label: set() for label in labels}
     for position, judgements in judged.items():
         _add_scores(scores, context, position, judgements)
-    return {judge.label: given for judge, given in zip(context.spec.judges, scores, strict=True)}
+        for unit, (trait, judge, status, *_) in zip(judgements.units, judgements.said, strict=True):
+            if status == VerdictStatus.NOT_APPLICABLE:
+                dimension = context.cells[position[0]].dimensions[trait].id
+                declined[labels[judge]].add((dimension, Place(*position, unit)))
+    return dict(zip(labels, scores, strict=True)), declined
 
 
 def _agreement(_: str, labels: _Labels) -> list[HumanAgreement]:
@@ -105,6 +118,7 @@ def _agreement(_: str, labels: _Labels) -> list[HumanAgreement]:
         labels.judges,
         context.spec.seed,
         _sampling(labels.rounds),
+        labels.declined,
     )
 
 

@@ -296,3 +296,36 @@ class TestWeighted:
         # one agrees, one does not; 30 pairs are like the former, 10 like the latter
         assert judge.kendall_tau.value == 0
         assert judge.weighted.kendall_tau.value == pytest.approx((30 - 10) / 40)
+
+
+class TestNotApplicable:
+    def test_it_is_an_answer_of_its_own_beside_the_scores(self) -> None:
+        # People: 4 of 12 sentences not applicable. The judge scores 3 of these, and agrees on 6 of the other 8.
+        people = [None] * 4 + [1, 2, 3, 4, 5, 1, 2, 3]
+        judged = {n: float(n + 1) for n in range(3)} | {
+            n: float(score or 0) if n < 10 else 5.0 for n, score in enumerate(people) if n >= 4
+        }
+        given: dict[tuple[str | None, Place], float] = {("E", sentence(n)): v for n, v in judged.items()}
+        (group,) = annotation_agreement(
+            [score("a", sentence(n), value) for n, value in enumerate(people)],
+            TASKS,
+            {"judge": given},
+            0,
+            Sampling(),
+            {"judge": {("E", sentence(3))}},
+        )
+        (found,) = group.judges
+        assert found.exact_agreement is not None
+        assert (found.exact_agreement.value, found.exact_agreement.n) == (6 / 8, 8)
+        with_it = found.with_not_applicable
+        assert with_it is not None
+        assert with_it.exact_agreement.value == pytest.approx(7 / 12)
+        assert with_it.exact_agreement.n == 12
+        assert (with_it.judge_scored.value, with_it.judge_scored.n) == (3 / 4, 4)
+        assert with_it.kappa.value is not None
+        assert with_it.kappa.value < 7 / 12
+
+    def test_nothing_is_said_of_it_where_nobody_gave_it(self) -> None:
+        (found,) = only(score("a", sentence(0), 4), judged={0: 4.0}).judges
+        assert found.with_not_applicable is not None
+        assert found.with_not_applicable.judge_scored.value is None
