@@ -34,6 +34,7 @@ class ModelCallError(Exception):
         maybe_paid: Whether the provider may have worked (and charged) all the same, as after a time-out.
         limits: The provider's rate limits, where the response has news of them.
         most_attempts: After how many attempts the item has failed, where that is fewer than of other failures.
+        unexplained: Whether the provider refused the call for a reason that we do not know to concern only its item.
     """
 
     def __init__(
@@ -47,8 +48,10 @@ class ModelCallError(Exception):
         maybe_paid: bool = False,
         limits: ProviderLimits | None = None,
         most_attempts: int | None = None,
+        unexplained: bool = False,
     ) -> None:
         super().__init__(message)
+        self.unexplained = unexplained
         self.kind = kind
         self.code = code
         self.status = status
@@ -272,11 +275,11 @@ class CallOutcome(StrEnum):
     RATE_LIMITED = "rate_limited"
     """Status 429."""
     OVERLOADED = "overloaded"
-    """Status 503 or 529."""
+    """Status 503 or 529, or a gateway (502) that gets no answer from the model's server."""
     TIMED_OUT = "timed_out"
     """No answer before our deadline, or before that of a server in between."""
     UNREACHABLE = "unreachable"
-    """The connection was refused or broke, its host has no address, or a server in between (502) can't reach it."""
+    """The connection was refused or broke, or its host has no address."""
     REJECTED = "rejected"
     """Any other answer: the server can be reached, and no more is known of what the provider can take."""
     FAILED = "failed"
@@ -338,6 +341,10 @@ class RateLimiter(Protocol):
 
     def is_away(self, connection: str) -> bool:
         """Whether the connection's server is known to be away: a call that fails now does not fail by its own fault."""
+        ...
+
+    def is_failing(self, connection: str, model: str) -> bool:
+        """Return whether all calls of the model are known to end in errors of its server."""
         ...
 
     def observe(self, connection: str, model: str, observation: Observation) -> None:

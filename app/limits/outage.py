@@ -1,8 +1,7 @@
-"""Whether a server answers, as one process knows it: a connection's, or only one model's.
+"""Tracks, for one process, whether a connection's server can be reached and whether one of its models answers.
 
-A server that can't be reached is away for all models of its connection. One that answers a model's calls with errors of its own (a plain 500) may
-have met a few prompts that it can't take. It is away for that model when several different calls in a row fail and it had answered calls
-before; a model that has never answered is for :mod:`app.services.execution.first_calls` to judge.
+A connection is away for all its models only when nothing connects. An answered error concerns its model: the model is held when several
+different calls in a row end in one. While it has never answered, plain 500s are left to :mod:`app.services.execution.first_calls`.
 """
 
 IN_A_ROW = 3
@@ -70,9 +69,15 @@ class Errors(Outage):
         self._has_answered = True
         self.reached()
 
-    def failed_in(self, call: str, reason: str) -> None:
-        """A call, of which there may be several attempts, ended in an error."""
-        if self._has_answered and call:
+    def failed_in(self, call: str, reason: str, *, first_calls_judge: bool = True) -> None:
+        """Note that a call, of which there may be several attempts, ended in an error.
+
+        Args:
+            call: Which call.
+            reason: The error's words.
+            first_calls_judge: Whether the first calls decide on such errors while the model has never answered.
+        """
+        if call and (self._has_answered or not first_calls_judge):
             self._calls.add(call)
             if len(self._calls) >= FAILING_IN_A_ROW:
                 self._begin(f"all calls end in an error: {reason}")

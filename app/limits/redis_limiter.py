@@ -105,6 +105,11 @@ class RedisRateLimiter:
         outage = self._outages.get(connection)
         return outage is not None and outage.is_on
 
+    def is_failing(self, connection: str, model: str) -> bool:
+        """Return whether all calls of a model are known to end in errors of its server."""
+        bucket = self._buckets.get((connection, model))
+        return bucket is not None and bucket.slots.is_failing
+
     async def close(self) -> None:
         """Ends all waiting, which fails with ``LimiterUnavailableError``. Leaves Redis open: it is the caller's."""
         for bucket in self._buckets.values():

@@ -183,17 +183,25 @@ class SharedSlots:
         elif outcome in {CallOutcome.RATE_LIMITED, CallOutcome.REJECTED}:
             outage.reached()
         elif outcome is CallOutcome.FAILED:
+            outage.reached()
             errors.failed_in(observation.call, observation.reason)
         else:
             self._latencies.overload(self._clock(), observation.latency_seconds)
-            busy = outcome is CallOutcome.OVERLOADED and self._state.limit > 1
-            if not (busy or outcome is CallOutcome.TIMED_OUT):
+            if outcome is CallOutcome.UNREACHABLE:
                 outage.failed(observation.reason)
+            elif outcome is CallOutcome.OVERLOADED:
+                outage.reached()
+                errors.failed_in(observation.call, observation.reason, first_calls_judge=False)
             self._news.set()
         if outage.news or errors.news:
             self._news.set()
         if AWAY in {outage.news, errors.news} or outage.is_on or errors.is_on:
             self._share = 0  # nobody goes in the place of the call that has tried it, before Redis says so
+
+    @property
+    def is_failing(self) -> bool:
+        """Whether all calls of the model are known to end in errors of its server."""
+        return self._errors.is_on or self._errors.news == AWAY
 
     async def close(self) -> None:
         """Ends all waiting, and gives the share back if Redis can be reached."""

@@ -11,6 +11,8 @@ KEPT_SECONDS = 60.0
 FIRST_PROBE_SECONDS = 1.0
 LONGEST_PROBE_SECONDS = 10.0
 """Between two probes of a server that is away; the first waits double up to the second."""
+LONGEST_MODEL_PROBE_SECONDS = 60.0
+"""The same between two calls of a model that answers only errors."""
 FORGOTTEN_SECONDS = 300.0
 """An outage is forgotten when nobody has asked for a share for so long: a job that comes later tries the server itself."""
 GIVEN_UP_SECONDS = 3.0
@@ -120,7 +122,7 @@ first = math.max(0, math.min(first, kept, limit - taken - math.max(share, in_use
 if first > 0 then share = math.max(share, in_use) + first end
 if settles and now < epoch + SETTLING then share, first = math.min(want, held), 0 end
 
-local function hold(outage, lasts)
+local function hold(outage, lasts, longest)
   local away = redis.call('HMGET', outage, 'since', 'probe', 'interval', 'words')
   if not away[1] then return -1, '' end
   local away_for = now - away[1]
@@ -130,7 +132,7 @@ local function hold(outage, lasts)
   else
     redis.call('PEXPIRE', outage, FORGOTTEN / 1000)
     if starved and now >= tonumber(away[2]) then
-      local interval = math.min(LONGEST_PROBE, 2 * away[3])
+      local interval = math.min(longest, 2 * away[3])
       away[2] = whole(now + interval)
       redis.call('HSET', outage, 'probe', away[2], 'interval', whole(interval))
       share = in_use + 1
@@ -142,8 +144,8 @@ local function hold(outage, lasts)
   end
   return away_for, away[4]
 end
-local away_for, reason = hold(KEYS[4], give_up)
-if away_for < 0 then hold(KEYS[5], math.huge) end
+local away_for, reason = hold(KEYS[4], give_up, LONGEST_PROBE)
+if away_for < 0 then hold(KEYS[5], math.huge, LONGEST_MODEL_PROBE) end
 
 local room = math.max(0, share - in_use)
 for name, calls in pairs(tenants) do tenants[name] = calls[1] + math.min(calls[2], room) end
@@ -169,6 +171,7 @@ return {share, demand, known[1], known[2], now - known[4], away_for, reason, red
     .replace("KEPT", _microseconds(KEPT_SECONDS))
     .replace("FIRST_PROBE", _microseconds(FIRST_PROBE_SECONDS))
     .replace("SHOWN_HOLD", _microseconds(SHOWN_HOLD_SECONDS))
+    .replace("LONGEST_MODEL_PROBE", _microseconds(LONGEST_MODEL_PROBE_SECONDS))
     .replace("LONGEST_PROBE", _microseconds(LONGEST_PROBE_SECONDS))
     .replace("FORGOTTEN", _microseconds(FORGOTTEN_SECONDS))
     .replace("GIVEN_UP", _microseconds(GIVEN_UP_SECONDS))

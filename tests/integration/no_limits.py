@@ -27,5 +27,9 @@ class NoLimits:
         """No server is away."""
         return False
 
+    def is_failing(self, connection: str, model: str) -> bool:
+        """No model fails."""
+        return False
+
     async def close(self) -> None:
         """Nobody waits."""

@@ -50,8 +50,8 @@ class JobError(Answer):
     first_calls: int | None = Field(
         None,
         exclude_if=_is_missing,
-        description="Number of first calls of the stage that all failed in the same way, if that stopped the "
-        "job.",
+        description="Number of calls of the stage, its first ones or later ones in a row, that all failed in the "
+        "same way, if that stopped the job.",
     )
 
 

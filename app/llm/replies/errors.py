@@ -68,6 +68,7 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
     """
     fault = read_fault(body)
     kind, code = _meaning(status, fault)
+    item_known = code == REQUEST_TOO_LARGE or status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE
     wait = retry_after(headers)
     if wait is None and (asked := retry_seconds(fault)) is not None:
         wait = min(asked, LONGEST_WAIT_SECONDS)
@@ -78,6 +79,7 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
         status=status,
         retry_after=wait if kind is FailureKind.RETRY else None,
         maybe_paid=status in _PROVIDER_TIMED_OUT,
+        unexplained=kind is FailureKind.ITEM and not item_known and _rule_of(status, fault) is None,
         limits=_limits_of_429(headers) if status == HTTPStatus.TOO_MANY_REQUESTS else None,
     )
 
@@ -104,12 +106,16 @@ def _meaning(status: int, fault: Fault) -> tuple[FailureKind, str]:
         return FailureKind.ITEM, REQUEST_TOO_LARGE if fault.codes else code
     if status == HTTPStatus.TOO_MANY_REQUESTS and _exceeds_limit(fault.words):
         return FailureKind.ITEM, REQUEST_TOO_LARGE
-    found = meaning(status, (*fault.codes, *fault.unshown), fault.words)
+    found = _rule_of(status, fault)
     if found is Meaning.NO_CREDIT:
         return found.kind, code if status == HTTPStatus.PAYMENT_REQUIRED else _credit_code(fault)
     if found is Meaning.NO_SYSTEM_MESSAGE:
         return found.kind, NO_SYSTEM_MESSAGE
     return (_kind_by_status(status) if found is None else found.kind), code
+
+
+def _rule_of(status: int, fault: Fault) -> Meaning | None:
+    return meaning(status, (*fault.codes, *fault.unshown), fault.words)
 
 
 def _credit_code(fault: Fault) -> str:

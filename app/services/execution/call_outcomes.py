@@ -7,10 +7,11 @@ from app.domain.providers.model import Model
 from app.ports import CallOutcome, ChatModel, FailureKind, ModelCallError, RateLimiter
 from app.services.execution.stop_signal import StopSignal
 
-_OVERLOADED_STATUSES = frozenset({503, 529})
+_OVERLOADED_STATUSES = frozenset({502, 503, 520, 521, 522, 523, 525, 526, 529, 530})
+"""Overload, and gateways, Cloudflare's included, that get no answer from the model's server."""
+_WAITING_STATUSES = frozenset({503, 529})
+"""Overload in the server's own words: no prompt causes it."""
 _TIMED_OUT_STATUSES = frozenset({408, 504, 524})
-_UNREACHABLE_STATUSES = frozenset({502, 520, 521, 522, 523, 525, 526, 530})
-"""Answers of servers in between, Cloudflare's included, that can't reach the provider's."""
 _UNSENT_CODE = "connection_failed"
 _UNREACHABLE_CODES = frozenset({_UNSENT_CODE, "connection_lost"})
 
@@ -22,8 +23,10 @@ AWAY = frozenset({CallOutcome.UNREACHABLE, CallOutcome.OVERLOADED, CallOutcome.T
 
 
 def outcome_of(error: ModelCallError) -> CallOutcome:
-    """What a failed call says of its provider's server. A plain 500 may be about one prompt, and says nothing."""
+    """Classify a failed call. An answered error concerns its model, never the connection; a plain 500 may concern one prompt."""
     status = error.status
+    if error.code in _UNREACHABLE_CODES:
+        return CallOutcome.UNREACHABLE
     if status == HTTPStatus.TOO_MANY_REQUESTS:
         # Nothing can be waited for where the account has no money left.
         return CallOutcome.RATE_LIMITED if error.kind is FailureKind.RETRY else CallOutcome.REJECTED
@@ -31,8 +34,6 @@ def outcome_of(error: ModelCallError) -> CallOutcome:
         return CallOutcome.OVERLOADED
     if status in _TIMED_OUT_STATUSES or error.code == "timeout":
         return CallOutcome.TIMED_OUT
-    if error.code in _UNREACHABLE_CODES or status in _UNREACHABLE_STATUSES:
-        return CallOutcome.UNREACHABLE
     answered = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
     return CallOutcome.REJECTED if answered else CallOutcome.FAILED
 
@@ -73,11 +74,14 @@ class Blame:
         if error.code == _UNSENT_CODE:
             return True
         outcome = outcome_of(error)
+        if outcome is CallOutcome.OVERLOADED:
+            away = self._limiter.is_away(model.connection)
+            if not (away or self._limiter.is_failing(model.connection, model.name)):
+                return False
+            return error.status in _WAITING_STATUSES or unreached < MOST_UNREACHED
         if outcome not in AWAY or not self._limiter.is_away(model.connection):
             return False
-        # Of being too busy the server speaks itself; all else an empty request, which has no prompt, must meet as well.
-        if outcome is CallOutcome.OVERLOADED:
-            return True
+        # An empty request, which has no prompt, must fail as well.
         return unreached < MOST_UNREACHED and await self._meets_all(model, tenant, stop)
 
     async def _meets_all(self, model: Model, tenant: str, stop: StopSignal) -> bool:

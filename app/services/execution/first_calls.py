@@ -1,5 +1,6 @@
-"""The first calls of a kind: one ahead, few at a time until one is answered, and the job's end if they all fail alike.
+"""Decides which failures of a kind of call stop its job: the first calls, or a run of refusals, that all fail alike.
 
+The first calls go one ahead, then few at a time until one is answered.
 A kind is a model in a stage of a job. That a key is refused shows in its very first call, that a model refuses a parameter, or a judge does
 not exist, in its first ones; what is paid meanwhile for other calls would be lost. Each worker counts by itself, so that as many fail as
 :data:`FIRST_CALLS` times the workers; before one of them stops the job it asks the database whether another had an answer.
@@ -104,7 +105,7 @@ class Kind(Gate):
         failures: Calls that failed for good before, by the code and status of the answer.
     """
 
-    __slots__ = ("failures", "job_id", "model", "stage")
+    __slots__ = ("failures", "job_id", "model", "run", "stage")
 
     def __init__(self, job_id: str, model: Model, stage: Stage, *, is_open: bool) -> None:
         super().__init__(is_open=is_open)
@@ -113,6 +114,30 @@ class Kind(Gate):
         self.stage = stage
         self.failures: Counter[tuple[str, int | None]] | None = Counter()
         """``None`` once a call of this job was answered."""
+        self.run: Run | None = None
+        """Equal refusals since the last answer."""
+
+    def replied(self, sent_at: float) -> None:
+        """Note an answer; one to a call that was sent before the run of refusals began does not end the run."""
+        if self.run is not None and sent_at > self.run.began:
+            self.run = None
+
+
+class Run:
+    """Equal refusals of different calls in a row, after the model had answered.
+
+    Attributes:
+        answer: Code and status that they have in common.
+        began: When the first one came, by the monotonic clock.
+        calls: How many there are.
+    """
+
+    __slots__ = ("answer", "began", "calls")
+
+    def __init__(self, answer: tuple[str, int | None]) -> None:
+        self.answer = answer
+        self.began = time.monotonic()
+        self.calls = 0
 
 
 class FirstTexts(Gate):
@@ -196,6 +221,23 @@ class FirstCalls:
             return False
         if kind.failures is not None:
             kind.failures.clear()  # whoever resumes the job has changed something: they are counted anew
+        return True
+
+    def ends_run(self, kind: Kind, error: ModelCallError) -> bool:
+        """Note a refusal after an answer; return whether it is the last of a run that stops the job.
+
+        Failures that are known to concern their item belong to no run.
+        """
+        if kind.failures is not None or not error.unexplained:
+            return False
+        answer = (error.code, error.status)
+        run = kind.run
+        if run is None or run.answer != answer:
+            run = kind.run = Run(answer)
+        run.calls += 1
+        if run.calls < FIRST_CALLS:
+            return False
+        kind.run = None  # resuming the job counts anew
         return True
 
 

@@ -115,7 +115,7 @@ class ModelCaller:
             JobMustStopError: If the provider says that nothing can succeed, or the first calls of the kind all fail alike.
         """
         kind = self._first_calls.kind(claim.job_id, model, key.stage)
-        making = self._call(model, system, user, key, claim, stop)
+        making = self._call(model, system, user, key, claim, stop, kind)
         # Of a kind that was answered nothing more is noted: it costs such calls nothing.
         return making if kind.failures is None else self._noted(making, kind, stop)
 
@@ -152,6 +152,7 @@ class ModelCaller:
         key: CallKey,
         claim: AnyClaim,
         stop: StopSignal,
+        kind: Kind,
     ) -> ChatReply:
         """Makes a call, attempt after attempt."""
         path = f"{claim.job_id}/{key.path(claim.place)}"
@@ -160,8 +161,9 @@ class ModelCaller:
             attempts.made += 1
             number = claim.attempts_before + attempts.made
             request = ChatRequest(model, system, user, f"{path}/a{number}", self._deadline)
+            sent_at = time.monotonic()
             try:
-                return await self._attempt(request, key, claim, stop, number)
+                reply = await self._attempt(request, key, claim, stop, number)
             except ProviderUnreachableError as error:
                 raise stop.fail(_unreachable(error, model)) from error
             except ModelCallError as error:
@@ -173,8 +175,13 @@ class ModelCaller:
                 if follows is Next.STOP_JOB:
                     raise stop.fail(must_stop(error, model, key.stage)) from error
                 if follows is Next.FAIL_ITEM:
+                    if self._first_calls.ends_run(kind, error):
+                        raise stop.fail(must_stop(error, model, key.stage, all_alike=True)) from error
                     raise failed_for_good(error) from error
                 await self._back_off(error, attempts, stop)
+            else:
+                kind.replied(sent_at)
+                return reply
 
     async def _attempt(
         self, request: ChatRequest, key: CallKey, claim: AnyClaim, stop: StopSignal, number: int

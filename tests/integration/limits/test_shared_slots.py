@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from app.limits import shared_slots
 from app.limits.concurrency import START
-from app.limits.outage import IN_A_ROW, Outage
+from app.limits.outage import FAILING_IN_A_ROW, IN_A_ROW, Outage
 from app.limits.shared_slots import SharedSlots, Slots
 from app.limits.slots_script import FORGOTTEN_SECONDS, LONGEST_PROBE_SECONDS
 from app.ports import CallOutcome, LimiterUnavailableError, Observation, ProviderUnreachableError
@@ -381,9 +381,13 @@ class TestOutage:
                 worker.observe(ended(CallOutcome.OVERLOADED))
             await asyncio.wait_for(call(worker, CallOutcome.ANSWERED), 1.0)
 
-    async def test_is_begun_by_a_server_that_has_no_room_for_one(self, redis_url: str) -> None:
+    async def test_is_not_begun_by_a_model_that_is_overloaded_for_long(self, redis_url: str) -> None:
         async with processes(redis_url, 1, 1) as [worker]:
-            for _ in range(IN_A_ROW):
-                await call(worker, CallOutcome.OVERLOADED)
+            for number in range(FAILING_IN_A_ROW):
+                await worker.enter()
+                worker.observe(ended(CallOutcome.OVERLOADED)._replace(call=f"call{number}"))
+                worker.release()
+            assert worker.is_failing
+            assert not worker._outage.news
             with pytest.raises(TimeoutError):
                 await asyncio.wait_for(worker.enter(), 0.5)

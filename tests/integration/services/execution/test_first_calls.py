@@ -23,6 +23,9 @@ WORDS = "HTTP 400: temperature is deprecated for this model"
 REFUSED = ModelCallError(WORDS, kind=FailureKind.ITEM, code="invalid_request_error", status=400)
 KEY_REFUSED = ModelCallError("HTTP 401: no", kind=FailureKind.JOB, code="invalid_api_key", status=401)
 FLAGGED = ModelCallError("HTTP 403: flagged", kind=FailureKind.ITEM, code="http_403", status=403)
+UNEXPLAINED = ModelCallError(
+    "HTTP 403: no", kind=FailureKind.ITEM, code="http_403", status=403, unexplained=True
+)
 FILTERED = ModelCallError("HTTP 400: filtered", kind=FailureKind.FILTERED, code="content_filter", status=400)
 
 
@@ -204,6 +207,47 @@ class TestCallsThatAllFailAlike:
         assert paused.status is JobStatus.PAUSED
         assert paused.error is not None
         assert paused.error["model"] == "simulated/sim-judge-harsh"
+
+
+class TestARunOfRefusals:
+    async def test_after_answers_pauses_the_job_and_is_asked_again_when_it_is_resumed(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        provider = provider_of(worker)
+        provider.stage, provider.refusal = "generation", None
+        complete, sent, refused_after = provider.complete, [], []
+
+        async def until_credit_ends(request: ChatRequest) -> ChatReply:
+            sent.append(request.request_id)
+            provider.refusal = UNEXPLAINED if len(sent) > 60 else None
+            try:
+                return await complete(request)
+            except ModelCallError:
+                refused_after.append(len(sent))
+                raise
+
+        provider.complete = until_credit_ends  # type: ignore[method-assign] # the credit ends in the middle
+        job = await new_job(engine, iterations=100)
+        await worker.run_all(job)
+        paused = await worker.job(job)
+        assert (paused.status, paused.status_reason) == (JobStatus.PAUSED, "http_403")
+        assert paused.error is not None
+        assert paused.error["detail"] == "HTTP 403: no"
+        new = [call for call in sent[refused_after[0] :] if "/generation/" in call]
+        assert len(new) <= 2 * FIRST_CALLS
+        provider.complete, provider.refusal = complete, None  # type: ignore[method-assign] # there is credit again
+        await resume_job(worker.control, TENANT, job.id)
+        await worker.run_all(job)
+        assert (await worker.finalize(job)).completeness == "full"
+
+    async def test_with_an_answer_between_stops_nothing(self, engine: AsyncEngine, worker: Worker) -> None:
+        provider = provider_of(worker)
+        provider.stage, provider.refusal = "generation", UNEXPLAINED
+        provider.only = frozenset(f"generation/0/{run}/0" for run in range(1, 100) if run % 4)
+        job = await new_job(engine, iterations=100)
+        await worker.run_all(job)
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness) == (JobStatus.COMPLETED, "partial")
 
 
 class TestSingleFailures:

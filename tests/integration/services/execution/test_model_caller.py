@@ -455,7 +455,7 @@ class TestLimiter:
             (None, "unencodable_request", FailureKind.ITEM, CallOutcome.FAILED),
             (None, "connection_failed", FailureKind.RETRY, CallOutcome.UNREACHABLE),
             (None, "connection_lost", FailureKind.RETRY, CallOutcome.UNREACHABLE),
-            (502, "http_502", FailureKind.RETRY, CallOutcome.UNREACHABLE),
+            (502, "http_502", FailureKind.RETRY, CallOutcome.OVERLOADED),
             (400, "too_long", FailureKind.ITEM, CallOutcome.REJECTED),
             (200, "malformed_reply", FailureKind.RETRY, CallOutcome.REJECTED),
         ],
