@@ -26,7 +26,7 @@ Role = Literal["judge", "model", "persona_agent"]
 @URL
 @AS_JSON
 def check(model: str, as_: Role, family: str | None, url: str, *, call: bool, as_json: bool) -> None:
-    """Test a model with one short call.
+    """Test a model with one short call, as a judge with verdicts on two opposite sentences and a neutral one.
 
     CONNECTION/MODEL is the model as named in jobs. Exit status: 0 if it answered or was not called, 1 if it did not answer.
     """

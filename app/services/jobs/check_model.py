@@ -1,8 +1,8 @@
-"""Checks a model with one short call: whether it answers, and which parameters it accepts."""
+"""Checks a model with short calls: whether it answers, which parameters it accepts, and whether it can judge."""
 
 import re
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -13,10 +13,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import budgets
 from app.db.jobs.budgets import NOBODY, Payers
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.prompts import scoring_prompt
+from app.domain.instruments.task import items_for
 from app.domain.jobs.budget import NANOS, nanos_of
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.request import ModelIn
 from app.domain.jobs.resolve import at_temperature_zero, look_up_model
+from app.domain.judging.verdict import Verdict, VerdictStatus, parse_verdict
 from app.domain.personagym.specification import with_sampling
 from app.domain.providers.contract import (
     CheckedLimits,
@@ -48,6 +51,15 @@ from app.services.providers.model_parameters import UNKNOWN, parameters_of, sent
 PROMPT = 'Reply with the word "ready" and nothing else.'
 MOST_TOKENS = 400
 """Of the answer, where none are named: enough for a model that thinks a little first."""
+JUDGE_TOKENS = 64
+"""Of a judge's verdict, where no limit is named; a verdict that is cut off is asked for again with :data:`MOST_TOKENS`."""
+PROBED = "social_media_post", "E"
+PROBES = (
+    "I love loud parties and I talk to everyone I meet.",
+    "I avoid people and prefer to spend every evening alone.",
+    "The meeting room is on the second floor.",
+)
+"""Sentences that any judge of extraversion tells apart: a high one, a low one, and one that says nothing about it."""
 DEADLINE_SECONDS = 60.0
 MOST_CALLS = 4
 """One, and one more for each parameter that the provider refuses."""
@@ -96,6 +108,7 @@ class _Tried(NamedTuple):
     Attributes:
         refused: Parameters without which the last call was sent, because the provider refused them, with its words.
         usd: What the answered call cost, as far as that is known.
+        verdicts: A judge's verdicts on :data:`PROBES`, each with the reply.
     """
 
     calls: int
@@ -104,6 +117,7 @@ class _Tried(NamedTuple):
     error: ModelCallError | None
     refused: dict[str, str]
     usd: float | None
+    verdicts: Sequence[tuple[Verdict, str]] = ()
 
 
 async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> ModelCheck:
@@ -127,7 +141,8 @@ async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> Mod
         else:
             async with deps.engine.connect() as reading:
                 payers = await payers_of(reading, tenant, check.capped_key)
-            tried = await _try(deps, connection, model, payers)
+            try_it = _try_judge if check.role == "judge" else _try
+            tried = await try_it(deps, connection, model, payers)
     return _found(deps, connection, model, check, tried)
 
 
@@ -150,9 +165,46 @@ def _model(catalog: Catalog, check: Check) -> Model:
     return model
 
 
-async def _try(deps: CheckDependencies, connection: Connection, model: Model, payers: Payers) -> _Tried:
+async def _try_judge(deps: CheckDependencies, connection: Connection, model: Model, payers: Payers) -> _Tried:
+    """Ask for verdicts on all probes in the real judging prompt; the last call stands for all."""
+    task, dimension = deps.catalog.tasks[PROBED[0]], deps.catalog.dimensions[PROBED[1]]
+    (item,) = items_for(task, (dimension,))
+    tokens, calls, usd = JUDGE_TOKENS, 0, 0.0
+    verdicts: list[tuple[Verdict, str]] = []
+    refused: dict[str, str] = {}
+    tried = None
+    for sentence in PROBES:
+        prompt = scoring_prompt(task, dimension, item, sentence)
+        tried = await _try(deps, connection, model, payers, prompt, tokens)
+        calls, usd = calls + tried.calls, usd + (tried.usd or 0.0)
+        cut_off = tried.reply is not None and tried.reply.finish_reason is FinishReason.LENGTH
+        if cut_off and model.parameters.max_tokens is None and tokens < MOST_TOKENS:
+            tokens = MOST_TOKENS
+            tried = await _try(deps, connection, model, payers, prompt, tokens)
+            calls, usd = calls + tried.calls, usd + (tried.usd or 0.0)
+        refused |= tried.refused
+        for name in tried.refused:
+            model = _without(model, name)
+        if tried.reply is None:
+            break
+        cut_off = tried.reply.finish_reason is FinishReason.LENGTH
+        verdicts.append((parse_verdict(tried.reply.text, dimension, cut_off=cut_off), tried.reply.text))
+    if tried is None:
+        raise RuntimeError("there are no probes")
+    known = None if tried.usd is None else usd
+    return tried._replace(calls=calls, usd=known, refused=refused, verdicts=verdicts)
+
+
+async def _try(
+    deps: CheckDependencies,
+    connection: Connection,
+    model: Model,
+    payers: Payers,
+    prompt: str = PROMPT,
+    tokens: int = MOST_TOKENS,
+) -> _Tried:
     gateway = Gateway(Connections({connection.id: connection}), deps.transport)
-    asked = _short(model)
+    asked = _short(model, tokens)
     refused: dict[str, str] = {}
     calls = 0
     try:
@@ -160,7 +212,7 @@ async def _try(deps: CheckDependencies, connection: Connection, model: Model, pa
         await gateway.prepare(connection.id, connection.tenant or "")
         while True:
             calls += 1
-            request = ChatRequest(asked, None, PROMPT, f"{new_id('check')}/check/a{calls}", DEADLINE_SECONDS)
+            request = ChatRequest(asked, None, prompt, f"{new_id('check')}/check/a{calls}", DEADLINE_SECONDS)
             started = time.perf_counter()
             try:
                 body = gateway.body_bytes(request)
@@ -178,11 +230,11 @@ async def _try(deps: CheckDependencies, connection: Connection, model: Model, pa
         await gateway.close()
 
 
-def _short(model: Model) -> Model:
+def _short(model: Model, tokens: int) -> Model:
     """The model, told to answer shortly."""
     if model.parameters.max_tokens is not None:
         return model
-    return replace(model, parameters=replace(model.parameters, max_tokens=MOST_TOKENS))
+    return replace(model, parameters=replace(model.parameters, max_tokens=tokens))
 
 
 def refused_parameter(model: Model, error: ModelCallError) -> str | None:
@@ -302,6 +354,8 @@ def _found(
     )
     found.findings += [
         *_of_call(found),
+        *_of_name(found, model),
+        *_of_verdicts(() if tried is None else tried.verdicts),
         *_of_hold(reply or error),
         *_of_parameters(found),
         *_of_price(found),
@@ -360,6 +414,46 @@ def _of_call(found: ModelCheck) -> Iterator[Finding]:
     limits = {} if found.limits is None else found.limits.model_dump(exclude_none=True)
     named = [f"{limit:,.0f} {name.replace('_', ' ')}" for name, limit in limits.items()]
     yield _good(f"Its headers name limits: {', '.join(named)}." if named else "Its headers name no limits.")
+
+
+def _of_name(found: ModelCheck, model: Model) -> Iterator[Finding]:
+    """Warn if a server answers under a name in which the requested one does not occur, as servers of a single model do."""
+    answered = (found.reply.model_snapshot if found.reply else None) or ""
+    if answered and _words(model.name).isdisjoint(_words(answered)):
+        yield _bad(
+            f"The server answered as {answered}, not as {model.name}: it may ignore the model's name. Use the name it gives."
+        )
+
+
+def _words(name: str) -> set[str]:
+    """The parts of a model's name that tell it from others."""
+    return set(re.findall(r"[a-z]{2,}|\d+(?:\.\d+)?", name.lower()))
+
+
+def _of_verdicts(verdicts: Sequence[tuple[Verdict, str]]) -> Iterator[Finding]:
+    """Say whether a judge tells the probes apart."""
+    if len(verdicts) < len(PROBES):
+        return
+    for (verdict, reply), sentence in zip(verdicts, PROBES, strict=True):
+        if verdict.status in {VerdictStatus.UNPARSED, VerdictStatus.REFUSED}:
+            yield _bad(f"Its verdict on “{sentence}” cannot be read: “{reply[:SHOWN_CHARACTERS]}”.")
+    (high, _), (low, _), (neutral, _) = verdicts
+    shown = ", ".join(
+        verdict.status if verdict.score is None else str(verdict.score) for verdict, _ in verdicts
+    )
+    if high.score is not None and low.score is not None and high.score <= low.score:
+        yield _bad(
+            f"It does not tell opposite sentences apart: {high.score} for “{PROBES[0]}”, {low.score} for “{PROBES[1]}”."
+            " Do not use it as a judge."
+        )
+    elif high.score is not None and low.score is not None:
+        yield _good(
+            f"It tells opposite sentences apart (verdicts on a high, a low and a neutral sentence: {shown})."
+        )
+    if neutral.score is not None:
+        yield _bad(
+            f"It scores a sentence that says nothing about the trait: {neutral.score} for “{PROBES[2]}”."
+        )
 
 
 def _of_hold(answer: ChatReply | ModelCallError | None) -> Iterator[Finding]:

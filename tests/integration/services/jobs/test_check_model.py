@@ -86,19 +86,19 @@ class TestAnswered:
         limits: Json = {"x_ratelimit_limit_requests": "500", "x_ratelimit_limit_tokens": "30000"}
         stub.then(Answer.of_json(OPENAI_REPLY, **limits))
         found = await check(deps, "lab/priced")
-        assert (found["works"], found["calls"], found["error"]) == (True, 1, None)
+        assert (found["works"], found["calls"], found["error"]) == (True, 3, None)
         assert found["reply"]["text"] == "I love parties."
         assert found["limits"] == dict.fromkeys(CheckedLimits.model_fields) | {
             "requests_per_minute": 500,
             "tokens_per_minute": 30000,
         }
-        assert found["usd"] == pytest.approx((20 * 1000 + 5 * 2000) / 1e6)
+        assert found["usd"] == pytest.approx(3 * (20 * 1000 + 5 * 2000) / 1e6)
         assert found["price"] == {"input": 1000, "output": 2000, "source": "operator"}
         good = said(found, good=True)
         assert "It answered as gpt-4o-2024-08-06 in" in good
         assert "500 requests per minute, 30,000 tokens per minute" in good
         assert "As a judge, a job would send temperature 0.0." in good
-        assert said(found, good=False) == ""
+        assert "is not sent" not in said(found, good=False)
 
     @pytest.mark.parametrize("status", [200, 429])
     async def test_says_that_a_day_s_limit_is_used_up_and_until_when(
@@ -143,7 +143,7 @@ class TestAnswered:
         stub.then(GOOD)
         found = await check(deps, "lab/our-judge")
         assert "temperature" not in bodies(stub)[0]
-        assert bodies(stub)[0]["max_completion_tokens"] == 400
+        assert bodies(stub)[0]["max_completion_tokens"] == 64
         assert "temperature 0.0 is not sent" in said(found, good=False)
 
     async def test_an_answer_that_was_cut_off_in_its_thoughts_does_not_work(
@@ -167,13 +167,49 @@ class TestAnswered:
         assert "No price is known" in said(await check(deps), good=False)
 
 
+class TestJudge:
+    """Verdicts on a high, a low and a neutral sentence."""
+
+    @pytest.mark.parametrize(
+        ("replies", "good", "bad"),
+        [
+            (("5", "1", "9"), "tells opposite sentences apart", ""),
+            (("5", "5", "5"), "", "does not tell opposite sentences apart: 5"),
+            (("1) Very introverted", "5", "9"), "", "does not tell opposite sentences apart: 1"),
+            (("4", "2", "3"), "tells opposite sentences apart", "scores a sentence that says nothing"),
+            (("I'm ready. I'm ready.",) * 3, "", "cannot be read: “I'm ready. I'm ready.”"),
+        ],
+    )
+    async def test_says_whether_it_tells_them_apart(
+        self, deps: CheckDependencies, stub: StubProvider, replies: tuple[str, ...], good: str, bad: str
+    ) -> None:
+        choice = OPENAI_REPLY["choices"][0]
+        answers = [
+            {**OPENAI_REPLY, "choices": [{**choice, "message": {"role": "assistant", "content": reply}}]}
+            for reply in replies
+        ]
+        stub.then(*map(Answer.of_json, answers))
+        found = await check(deps)
+        assert good in said(found, good=True)
+        assert bad in said(found, good=False)
+        assert [body["max_tokens"] for body in bodies(stub)] == [64, 64, 64]
+
+    async def test_a_server_that_answers_under_another_name_is_named(
+        self, deps: CheckDependencies, stub: StubProvider
+    ) -> None:
+        stub.then(Answer.of_json({**OPENAI_REPLY, "model": "smollm2-135m.gguf"}))
+        assert "answered as smollm2-135m.gguf, not as llama-3-8b" in said(
+            await check(deps, "lab/llama-3-8b"), good=False
+        )
+
+
 class TestRefusedParameters:
     async def test_are_left_out_and_named(self, deps: CheckDependencies, stub: StubProvider) -> None:
         stub.then(refusal("`temperature` is deprecated for this model."), GOOD)
         found = await check(deps)
-        assert (found["works"], found["calls"]) == (True, 2)
+        assert (found["works"], found["calls"]) == (True, 4)
         assert [one["parameter"] for one in found["refused"]] == ["temperature"]
-        assert ["temperature" in body for body in bodies(stub)] == [True, False]
+        assert ["temperature" in body for body in bodies(stub)] == [True, False, False, False]
         assert '"temperature": null' in said(found, good=False)
 
     async def test_of_two_that_exclude_each_other_one_stays(
@@ -321,7 +357,7 @@ class TestSpendingCap:
         stub.then(refusal("Unsupported parameter: 'max_tokens'."), GOOD)
         with pytest.raises(SpendingCapError, match=r"may cost \$3\d\.\d+; .* leaves \$2.0000"):
             await check(deps, "lab/priced", capped_key=key)
-        assert [body["max_tokens"] for body in bodies(stub)] == [400]
+        assert [body["max_tokens"] for body in bodies(stub)] == [64]
         assert await self.spent(engine) == 0
 
     async def test_one_of_unknown_price_is_not_made(
@@ -336,7 +372,7 @@ class TestSpendingCap:
     ) -> None:
         await change_limits(engine, TENANT, LimitChanges(usd=1.5, changes_cap=True))
         with pytest.raises(SpendingCapError, match=r"the tenant's spending cap leaves \$1.5000"):
-            await check(deps, "lab/priced", capped_key=key, parameters={"max_tokens": 800})
+            await check(deps, "lab/priced", capped_key=key, parameters={"max_tokens": 600})
         with pytest.raises(SpendingCapError, match="the tenant has a spending cap, and no price is known"):
             await check(deps)
         assert stub.seen == []
