@@ -2099,7 +2099,7 @@ class JobError(TypedDict):
     remedy: NotRequired[str | None]
     """What to change before the job can go on."""
     first_calls: NotRequired[int | None]
-    """Number of first calls of the stage that all failed in the same way, if that stopped the job."""
+    """Number of calls of the stage, its first ones or later ones in a row, that all failed in the same way, if that stopped the job."""
 
 
 class Job(TypedDict):
