@@ -3,11 +3,13 @@
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.persona import Persona
+from app.domain.instruments.task import items_for
 from app.domain.jobs.import_preview import (
     MOST_LISTED,
     SAMPLES,
@@ -45,7 +47,6 @@ TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, MOST_IN_NAME = 200_000
 MOST_TEXTS, MOST_IN_JOB, MOST_IN_SET, MOST_MODELS = 200_000, 1_000, 10_000, 50
 SHOWN_CHARACTERS = 500
 NO_TRAITS: Mapping[str, str] = {}
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -87,6 +88,7 @@ class Collector:
         self._scored = 0
         self._verdicts = 0
         self._has_score = False
+        self._item_ids: dict[tuple[str, tuple[str, ...]], frozenset[str]] = {}
 
     def add(self, record: Record) -> None:
         """Takes a record, or refuses it; a persona without a text waits until it is known whether there are texts."""
@@ -121,8 +123,6 @@ class Collector:
         task = chosen.task or said.task or (DEFAULT_TASK if known is None else known.task)
         model = " ".join((chosen.model or said.model or "imported").split())[:MOST_IN_NAME]
         fault = self._fault_of_text(said, task, model)
-        if fault is None and known is not None:
-            fault = self._fault_of_item(known, said)
         if fault is not None:
             return fault
         persona, fault = self._persona_of(said)
@@ -136,11 +136,13 @@ class Collector:
             self._judges |= dict.fromkeys(each.judge for each in said.verdicts)
         if task in self._gym_tasks:
             response["question"] = said.prompt
-        elif said.task in {None, task}:
+        else:
             item = said.item if known is None else known.item
             own = {"item": item, "run": said.run, "instruction": said.instruction}
-            response |= {name: value for name, value in own.items() if value is not None}
-        fault = self._add_verdict(response, said) or self._keep(response)
+            if said.task in {None, task}:
+                response |= {name: value for name, value in own.items() if value is not None}
+            fault = self._fault_of_item(task, response.get("item"), persona)
+        fault = fault or self._add_verdict(response, said) or self._keep(response)
         if fault is None:
             self._verdicts += self._options.score in said.scores
             self._recognised += known is not None
@@ -154,6 +156,10 @@ class Collector:
             fault = f"a job has at most {MOST_TEXTS:,} texts"
         if fault is None and task in self._gym_tasks:
             fault = _fault_of_question(said.prompt)
+        elif fault is None and task not in self._options.atomic_tasks:
+            fault = (
+                f"task {_visible(task[:MOST_IN_NAME])!r} is not one of the service's; choose one with task"
+            )
         if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
             fault = f"a job compares at most {MOST_MODELS} models"
         named = [("model", model), ("task", task), ("item", said.item or "-")]
@@ -176,11 +182,32 @@ class Collector:
         known = chosen.items.get(words)
         return said, known if known is not None and chosen.task in {None, known.task} else None
 
-    def _fault_of_item(self, known: PaperItem, said: Said) -> str | None:
-        traits = self._options.traits or said.traits
-        if not traits or known.dimension is None or known.dimension in traits:
+    def _fault_of_item(self, task: str, item: str | None, persona: str) -> str | None:
+        """Why a text can't be placed among the items of its atomic task; ``None`` if it can."""
+        own, built_in = self._personas[persona], self._options.built_in
+        traits = own.get("traits", {}) if own else {each.dimension: "" for each in built_in[persona].traits}
+        unknown = next((name for name in traits if name not in self._options.dimensions), None)
+        if unknown is not None:
+            return f"trait {unknown!r} is not one of the service's dimensions"
+        if not traits:
             return None
-        return f"answers a question on {known.dimension}, and the persona has no such trait"
+        items = self._items(task, tuple(traits))
+        if item in items or (item is None and len(items) == 1):
+            return None
+        if item is None:
+            return f"doesn't say which item of {task} it answers; choose another task"
+        dimension = item.rpartition("-")[0] or item
+        if dimension in self._options.dimensions and dimension not in traits:
+            return f"answers a question on {dimension}, and the persona has no such trait"
+        return f"{task} has no item {_visible(item)!r}"
+
+    def _items(self, task: str, dimensions: tuple[str, ...]) -> frozenset[str]:
+        """Ids of a task's items for a persona with traits on these dimensions."""
+        if (task, dimensions) not in self._item_ids:
+            known = self._options.dimensions
+            found = items_for(self._options.atomic_tasks[task], tuple(known[each] for each in dimensions))
+            self._item_ids[task, dimensions] = frozenset(each.id for each in found)
+        return self._item_ids[task, dimensions]
 
     def _add_verdict(self, response: dict[str, Any], said: Said) -> str | None:
         """Gives a response the score that was chosen, if it has it; says why not, if it can't be a verdict."""
@@ -265,20 +292,27 @@ class Collector:
 
     def _persona_of(self, said: Said) -> tuple[str | None, str | None]:
         """The id of a text's persona, and why there is none."""
-        given = self._options.persona
-        known = self._options.personas.get(squeezed(given or said.persona or ""))
+        described = self._options.persona or said.persona
+        words = squeezed(described or "")
+        known = self._options.personas.get(words)
         if known is not None:
             traits = {trait.dimension: trait.level for trait in known.traits}
             return self._entered(known.id, known.description, traits, MOST_IN_JOB)
-        if given is not None and _ID.fullmatch(given):
-            self._personas.setdefault(given, {})  # a persona of the service, named as jobs name it
-            return given, None
-        described = given or said.persona
+        if words in self._options.built_in:
+            return self._named(self._options.built_in[words])
         if described is None and said.traits:
             return self._papers_persona(said.traits)
         if described is None:
             return None, "has no persona (no system message or column); choose one for all texts"
         return self._kept(described, None, MOST_IN_JOB, said.traits)
+
+    def _named(self, persona: Persona) -> tuple[str | None, str | None]:
+        """The id of a built-in persona, which a job only names; with other traits it is a persona of the job's own."""
+        traits = {trait.dimension: trait.level for trait in persona.traits}
+        if self._options.traits and dict(self._options.traits) != traits:
+            return self._kept(persona.description, None, MOST_IN_JOB)
+        self._personas.setdefault(persona.id, {})
+        return persona.id, None
 
     def _persona_of_scores(self) -> tuple[str | None, str | None]:
         """The id of the persona of all scores: on a trait, unless another is chosen, the paper's, which is built in."""
@@ -291,8 +325,8 @@ class Collector:
     def _papers_persona(self, traits: Mapping[str, str]) -> tuple[str | None, str | None]:
         """The paper's persona with one trait, which is built in."""
         ids = [f"{dimension}-{level}" for dimension, level in traits.items()]
-        if len(ids) > 1 or not _ID.fullmatch(ids[0]):
-            return None, "its trait is none of the paper's; choose a persona"
+        if len(ids) > 1 or ids[0] not in self._options.built_in:
+            return None, "no built-in persona has its trait; choose a persona"
         self._personas.setdefault(ids[0], {})
         return ids[0], None
 
@@ -308,6 +342,8 @@ class Collector:
     def _entered(
         self, id_: str, description: str, own_traits: Mapping[str, str], most: int
     ) -> tuple[str | None, str | None]:
+        if id_ in self._options.built_in:
+            id_ = _id_of(description, id_)
         if id_ not in self._personas and len(self._personas) >= most:
             return None, f"more than {most:,} personas"
         traits = self._options.traits or own_traits
@@ -367,12 +403,15 @@ class Collector:
             )
         return None
 
-    def preview(self, kind: str, mapping: Mapping[str, str], responses: object) -> ImportPreview:
+    def preview(
+        self, kind: str, mapping: Mapping[str, str], notes: Sequence[str], responses: object
+    ) -> ImportPreview:
         """What was found, and what can be sent.
 
         Args:
             kind: The file's kind.
             mapping: What of the file becomes what.
+            notes: What of the file is not used.
             responses: The responses that were kept, as a job's body has or names them.
 
         Raises:
@@ -382,6 +421,8 @@ class Collector:
         self._check_score()
         self._check_scale()
         refused = self._reasons.total()
+        if self._texts:  # those whose texts were all refused are in no job
+            self._personas = {id_: each for id_, each in self._personas.items() if self._persona_texts[id_]}
         own = [persona for persona in self._personas.values() if persona]
         return ImportPreview(
             kind=kind,
@@ -406,7 +447,7 @@ class Collector:
                 for name, values in list(self._scores.items())[:MOST_LISTED]
             ],
             samples=self._samples,
-            notes=[*self._notes_on_columns(kind, mapping), *self._notes()],
+            notes=[*self._notes_on_columns(kind, mapping), *notes, *self._notes()],
             job=self._job(own, kind, responses) if self._texts else None,
             persona_set={"personas": own} if own and not self._texts else None,
             question_set={"questions": self._questions} if self._questions else None,

@@ -1,6 +1,7 @@
 """What a file is before anything is known of its tool: JSON, JSON Lines, YAML, CSV, Parquet, zip or PNG."""
 
 import codecs
+import contextlib
 import csv
 import json
 import os
@@ -43,6 +44,12 @@ MERGE = "<<"
 """YAML's name of an object whose members are also this one's."""
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
+_SEPARATOR_LINE = re.compile(r"""["']?sep=(.)["']?\s*""", re.IGNORECASE)
+"""A first line by which Excel is told the separator."""
+SEPARATORS = (",", ";", "\t", "|")
+TABLE_ENDINGS = {"csv", "tsv", "tab"}
+DIALECT_LINES = 50
+"""Lines by which the separator is found."""
 
 
 class Form(StrEnum):
@@ -141,7 +148,7 @@ def _form(file: BinaryIO, name: str) -> tuple[Form, Any]:
     ending = name.rpartition(".")[2].casefold()
     if ending in {"yaml", "yml"}:
         return Form.YAML, _yaml(_text(file))
-    if ending == "csv":
+    if ending in TABLE_ENDINGS:
         return Form.CSV, None
     return _json_form(file)
 
@@ -156,6 +163,8 @@ def _json_form(file: BinaryIO) -> tuple[Form, Any]:
     except ValueError as error:
         if not text.lstrip().startswith("[") and any(map(_is_object, beginning[1:])):
             return Form.LINES, None  # whose first line is broken
+        if _is_separated(file):
+            return Form.CSV, None
         hint = RUBRIC if "{response}" in text else ""
         raise wrong_file(f"neither JSON nor JSON Lines: {error}{hint}") from error
 
@@ -172,8 +181,17 @@ def _rows(form: Form, file: BinaryIO, value: Any, most: int) -> Callable[[], Ite
 
 def _values(value: Any) -> Iterator[Row]:
     """The values of a list, or the only one."""
+    columns, data = (value.get("columns"), value.get("data")) if isinstance(value, dict) else (None, None)
     if isinstance(value, list):
         yield from ((f"/{n}", each) for n, each in enumerate(value))
+    elif (
+        isinstance(columns, list)
+        and isinstance(data, list)
+        and all(isinstance(each, str) for each in columns)
+    ):
+        for n, row in enumerate(data):  # pandas' orientation `split`, as of MLflow's tables
+            fits = isinstance(row, list) and len(row) == len(columns)
+            yield f"/data/{n}", dict(zip(columns, row, strict=True)) if fits else row
     else:
         yield "", value
 
@@ -247,8 +265,7 @@ def _text(file: BinaryIO) -> str:
 
 def _decoded(file: BinaryIO) -> Iterator[str]:
     """A file's text, piece by piece."""
-    file.seek(0)
-    encoding = "utf-16" if file.read(2) in _UTF_16 else "utf-8-sig"
+    encoding = _encoding(file)
     file.seek(0)
     decoder = codecs.getincrementaldecoder(encoding)()
     at, line, piece = 0, 1, b"-"
@@ -260,9 +277,22 @@ def _decoded(file: BinaryIO) -> Iterator[str]:
             begin = at + len(piece) - len(error.object) + error.start
             line += error.object.count(b"\n", 0, error.start)
             raise wrong_file(
-                f"not {encoding.removesuffix('-sig').upper()}: byte {begin + 1} of the file", f"/lines/{line}"
+                f"not {encoding.removesuffix('-sig').upper()}: byte {begin + 1} of the file; save it as UTF-8",
+                f"/lines/{line}",
             ) from error
         at, line = at + len(piece), line + piece.count(b"\n")
+
+
+def _encoding(file: BinaryIO) -> str:
+    """UTF-16 by its mark or, without one, by the zeros of its first two characters; else UTF-8."""
+    file.seek(0)
+    beginning = file.read(4)
+    if beginning[:2] in _UTF_16:
+        return "utf-16"
+    zeros = [byte == 0 for byte in beginning]
+    if zeros == [False, True, False, True]:
+        return "utf-16-le"
+    return "utf-16-be" if zeros == [True, False, True, False] else "utf-8-sig"
 
 
 def _lines_with_ends(file: BinaryIO, *, cut: bool = False) -> Iterator[str]:
@@ -316,9 +346,11 @@ def _check_number(number: int, place: str) -> None:
 
 def csv_rows(file: BinaryIO) -> Iterator[tuple[str, list[str] | Refused]]:
     """The rows of CSV that have a field which is not blank, each with its place; the first are the names of the columns."""
-    reader = csv.reader(_lines_with_ends(file), strict=True)
+    separator, skipped = _dialect(file)
+    lines = islice(_lines_with_ends(file), skipped, None)
+    reader = csv.reader(lines, strict=True, delimiter=separator)
     columns: int | None = None
-    number, place = 0, "/lines/1"
+    number, place = 0, f"/lines/{skipped + 1}"
     try:
         for row in reader:
             if any(cell.strip() for cell in row):
@@ -327,9 +359,42 @@ def csv_rows(file: BinaryIO) -> Iterator[tuple[str, list[str] | Refused]]:
                 columns = columns or len(row)
                 fits = len(row) == columns
                 yield place, row if fits else Refused(place, "has not as many fields as the header")
-            place = f"/lines/{reader.line_num + 1}"
+            place = f"/lines/{skipped + reader.line_num + 1}"
     except csv.Error as error:
         yield place, Refused(place, f"not CSV from here on: {error}")
+
+
+def _dialect(file: BinaryIO) -> tuple[str, int]:
+    """Find the separator, and how many lines before the header only name it."""
+    lines = _first_lines(file)
+    named = _SEPARATOR_LINE.fullmatch(lines[0]) if lines else None
+    if named is not None:
+        return named[1], 1
+    return max(SEPARATORS, key=lambda each: _fit(lines, each)), 0
+
+
+def _first_lines(file: BinaryIO) -> list[str]:
+    piece = next(_decoded(file))
+    return piece.splitlines(keepends=True)[:DIALECT_LINES]
+
+
+def _fit(lines: Sequence[str], separator: str) -> tuple[bool, float, int]:
+    """Compare separators: several columns first, then the share of rows with as many as the header, then more columns."""
+    rows = []
+    with contextlib.suppress(csv.Error):
+        rows += [row for row in csv.reader(lines, delimiter=separator) if any(cell.strip() for cell in row)]
+    width = len(rows[0]) if rows else 0
+    return width > 1, sum(len(row) == width for row in rows) / max(len(rows), 1), width
+
+
+def _is_separated(file: BinaryIO) -> bool:
+    """Whether a file of another name is a table: all of its first rows have as many fields as a header that is not JSON."""
+    lines = _first_lines(file)
+    if not lines or _SEPARATOR_LINE.fullmatch(lines[0]):
+        return bool(lines)
+    separator, _ = _dialect(file)
+    several, share, _ = _fit(lines, separator)
+    return several and share == 1 and len(lines) > 1 and not set("{}[]:") & set(lines[0])
 
 
 def _header(file: BinaryIO) -> Sequence[str]:

@@ -4,14 +4,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from app.importers.names import SPEAKERS
 from app.importers.records import Record, Refused, Said, WrongRecordError, text_or_none
 
-SPEAKERS = {
-    **dict.fromkeys(("system", "developer"), "system"),
-    **dict.fromkeys(("user", "human", "prompter"), "user"),
-    **dict.fromkeys(("assistant", "gpt", "model", "ai", "bot", "chatgpt", "bing", "bard"), "assistant"),
-    **dict.fromkeys(("tool", "function", "tool_calls", "observation", "function_call"), "tool"),
-}
 TEXT_PARTS = ("text", "input_text", "output_text")
 NO_ANSWER = "has no message of the assistant"
 NO_TEXT = "the message of the assistant has no text"
@@ -50,12 +45,27 @@ def read_messages(value: Any, place: str) -> list[Message]:
 def _message(value: Any, n: int, place: str) -> Message:
     if not isinstance(value, dict):
         raise WrongRecordError(f"/{n}", "must be a message with role and content")
+    return message_of(value, f"{place}/{n}", f"/{n}/role")
+
+
+def message_of(value: dict[str, Any], place: str, pointer: str) -> Message:
+    """A message.
+
+    Args:
+        value: The message. Untrusted.
+        place: Where it stands.
+        pointer: Where its role stands, for errors.
+
+    Raises:
+        WrongRecordError: If its role is unknown.
+    """
     name = value.get("role", value.get("from"))
-    speaker = SPEAKERS.get(name.casefold()) if isinstance(name, str) else None
+    speaker = SPEAKERS.get(name.strip().casefold()) if isinstance(name, str) else None
     if speaker is None:
-        raise WrongRecordError(f"/{n}/role", "must be a role such as system, user or assistant")
+        shown = f" {name[:50].encode(errors='replace').decode()!r}" if isinstance(name, str) else ""
+        raise WrongRecordError(pointer, f"unknown role{shown} (must be such as system, user or assistant)")
     content = next((value[key] for key in ("content", "value", "parts", "text") if key in value), None)
-    return Message(f"{place}/{n}", speaker, text_of(content))
+    return Message(place, speaker, text_of(content))
 
 
 def text_of(content: Any) -> str | None:
@@ -98,17 +108,19 @@ def turns(
         scores: Of the conversation.
     """
     persona = persona_of(messages)
-    answers = 0
+    answers = [each for each in messages if each.speaker == "assistant"]
+    conversation = place or "/" if len(answers) > 1 else None
     asked: str | None = None
     for each in messages:
         if each.speaker == "user":
             asked = each.text or asked
         if each.speaker != "assistant":
             continue
-        answers += 1
         if each.text is None:
             yield Refused(each.place, NO_TEXT)
         else:
-            yield Said(each.place, each.text, persona, asked, model, scores=scores or {})
+            yield Said(
+                each.place, each.text, persona, asked, model, scores=scores or {}, conversation=conversation
+            )
     if not answers:
         yield Refused(place, NO_ANSWER)

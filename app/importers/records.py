@@ -7,7 +7,9 @@ from typing import Any, NamedTuple, TypeAlias
 
 from app.domain.contract import check_storable
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.persona import Persona
+from app.domain.instruments.task import AtomicTask
 from app.domain.judging.imported import Score
 from app.domain.personagym.task import GymTask
 from app.importers.papers_questions import PaperItem, SetQuestion
@@ -49,6 +51,7 @@ class Said:
         scores: What the tool's own scorers gave it, by their names.
         units: Its sentences, where only they are there and not the whole text.
         verdicts: What judges said of them.
+        conversation: Key of its conversation, if others of the model's texts belong to it, too.
     """
 
     place: str
@@ -64,6 +67,7 @@ class Said:
     scores: Mapping[str, float] = field(default_factory=dict)
     units: Sequence[str] = ()
     verdicts: Sequence[Given] = ()
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +174,9 @@ class Options:
         items: Items of atomic tasks by the words that ask them.
         questions: Questions of a question set by their words.
         personas: Personas of a persona set by id and by the words that describe or instruct them.
+        built_in: The service's personas by id.
+        atomic_tasks: The service's atomic tasks by id.
+        dimensions: The service's dimensions by id.
     """
 
     persona: str | None = None
@@ -183,6 +190,9 @@ class Options:
     items: Mapping[str, PaperItem] = field(default_factory=dict)
     questions: Mapping[str, Sequence[SetQuestion]] = field(default_factory=dict)
     personas: Mapping[str, Persona] = field(default_factory=dict)
+    built_in: Mapping[str, Persona] = field(default_factory=dict)
+    atomic_tasks: Mapping[str, AtomicTask] = field(default_factory=dict)
+    dimensions: Mapping[str, Dimension] = field(default_factory=dict)
 
 
 def member(value: Any, name: str, kind: type | tuple[type, ...]) -> Any:

@@ -4,22 +4,29 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from io import BytesIO
+from itertools import islice
 from typing import Any, BinaryIO
 
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers import (
     atomic_responses,
     atomic_scores,
+    batches,
     character_cards,
     chats,
+    deepeval,
     inspect_log,
     lm_eval,
     openai_evals,
+    openinference,
     own_files,
     own_verdicts,
+    preferences,
     promptfoo,
+    sillytavern,
     tables,
     traces,
+    trackers,
 )
 from app.importers.bodies import TABLE, Collector, Keep
 from app.importers.content import RECORDS, UNPACKED_BYTES, Document, Form, read_document
@@ -39,6 +46,7 @@ class Kind:
         recognises: Whether a file is of the kind.
         read: Its records, at least one for each thing in it.
         mapping: What of the file becomes what; a function where that depends on the file.
+        notes: What of the file is not used.
     """
 
     name: str
@@ -47,6 +55,7 @@ class Kind:
     mapping: Mapping[str, str] | Callable[[Document, Options], Mapping[str, str]] = field(
         default_factory=dict
     )
+    notes: Callable[[Document, Options], Iterator[str]] = lambda _document, _options: iter(())
 
 
 def each_record(records: Iterator[tuple[str, Any]], read: ReadRecord) -> Iterator[Record]:
@@ -157,6 +166,7 @@ _CHAT = {
     "text": "the assistant's messages",
 }
 _CALL = {"persona": "system messages", "prompt": "the user's last message", "text": "the model's output"}
+_CASE = {"persona": "chatbotRole", "prompt": "input", "text": "actualOutput, or the assistant's turns"}
 _VARIABLES = {
     "persona": "system messages, or a variable such as persona",
     "prompt": "the user's last message, or a variable such as question",
@@ -178,10 +188,38 @@ KINDS = (
     ),
     Kind("lm_eval", _is_samples, _read_samples, {"prompt": "arguments", "text": "resps"}),
     Kind("otlp", _is_otlp, _read_otlp, _CALL),
+    Kind("mlflow", *_of_json(trackers.is_mlflow, trackers.read_mlflow), mapping=_CALL),
+    Kind("phoenix", *_of_json(openinference.is_span, openinference.read_spans), mapping=_CALL),
+    *(Kind(each.name, *_of_json(each.recognises, each.read), mapping=_CALL) for each in trackers.TRACKERS),
     Kind("langfuse", *_of_json(traces.is_langfuse, traces.read_langfuse), mapping=_CALL),
+    Kind("deepeval", *_of_json(deepeval.is_run, deepeval.read_run), mapping=_CASE),
+    Kind(
+        "batch",
+        lambda document, _: document.form in RECORDS and batches.is_batch(document.first()),
+        lambda document, _: batches.read_batch(document.records()),
+        _CALL,
+    ),
+    Kind(
+        "sillytavern",
+        lambda document, _: document.form in RECORDS and sillytavern.is_chat(document.first()),
+        lambda document, _: sillytavern.read_chat(document.records()),
+        {"prompt": "the user's message before", "text": "the character's messages, and their swipes"},
+    ),
+    Kind(
+        "preferences",
+        *_of_json(preferences.is_pair, preferences.read_pair),
+        mapping={"prompt": "prompt", "text": "chosen and rejected", "model": "chosen and rejected"},
+    ),
+    Kind("langsmith_dataset", *_of_json(trackers.is_example, trackers.read_example)),
     Kind("character_card", _is_card, _read_cards, {"persona": "description and personality"}),
     Kind("openai_messages", *_of_json(chats.is_openai_chat, chats.read_openai_chat), mapping=_CHAT),
     Kind("sharegpt", *_of_json(chats.is_sharegpt, chats.read_sharegpt), mapping=_CHAT),
+    Kind(
+        "message_rows",
+        lambda document, _: document.form in RECORDS and chats.is_message(document.first()),
+        lambda document, _: chats.read_message_rows(document.records()),
+        _CHAT,
+    ),
     Kind(
         "personagym",
         lambda document, options: own_files.is_personagym(document, options.gym_tasks),
@@ -207,13 +245,22 @@ KINDS = (
         },
     ),
     Kind("assay", _is_export, _read_export, {"persona": "persona_description", "text": "text"}),
-    Kind(TABLE, _is_table, _read_table, _columns),
+    Kind(
+        TABLE,
+        _is_table,
+        _read_table,
+        _columns,
+        lambda document, options: tables.notes_on(document.first(), options),
+    ),
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)
 AT_ONCE = 100
 """Records that are read at a time."""
-UNKNOWN = f"no kind of file that is known ({', '.join(NAMES)}); name columns, or the kind"
+UNKNOWN = (
+    f"not a kind of file that is known ({', '.join(NAMES)}); name columns, such as text=answer, or the kind"
+)
+SHOWN_ROWS, SHOWN_COLUMNS, SHOWN_CELL = 3, 30, 60
 GYM_SCORES = (
     "PersonaGym's scores are means by task, without the grades that they are of: nothing can be computed from them;"
     " GET /v1/baselines has the published ones"
@@ -257,6 +304,7 @@ class FileImport:
             raise wrong_file(_why_unknown(document))
         self._kind = found.name
         self._mapping = found.mapping(document, options) if callable(found.mapping) else found.mapping
+        self._notes = list(found.notes(document, options))
         self._records = found.read(document, options)
         self._collector = Collector(options, keep)
 
@@ -278,7 +326,7 @@ class FileImport:
         Raises:
             InvalidJobError: If the chosen score has another scale than judges, and nobody said which.
         """
-        return self._collector.preview(self._kind, self._mapping, responses)
+        return self._collector.preview(self._kind, self._mapping, self._notes, responses)
 
 
 def read_import(data: bytes, name: str, kind: str | None, options: Options) -> ImportPreview:
@@ -296,4 +344,25 @@ def _why_unknown(document: Document) -> str:
         return first.reason
     if own_files.is_scores(document):
         return GYM_SCORES
-    return FIDELITY_SCORES if atomic_scores.is_fidelity(document) else UNKNOWN
+    if atomic_scores.is_fidelity(document):
+        return FIDELITY_SCORES
+    return UNKNOWN + (_beginning(document) if document.form in RECORDS and document.first() else "")
+
+
+def _beginning(document: Document) -> str:
+    """The columns and first rows of a table that is not recognised."""
+    rows = [each for _, each in islice(document.records(), SHOWN_ROWS) if isinstance(each, dict)]
+    columns = ", ".join(_cell(name) for name in islice(document.first(), SHOWN_COLUMNS))
+    shown = (" | ".join(_cell(each) for each in islice(row.values(), SHOWN_COLUMNS)) for row in rows)
+    return f". Its columns: {columns}. Its first rows: {'; '.join(shown)}"
+
+
+def _cell(value: Any) -> str:
+    text = (
+        " ".join(value.split())
+        if isinstance(value, str)
+        else "…"
+        if isinstance(value, list | dict)
+        else str(value)
+    )
+    return (text if len(text) <= SHOWN_CELL else f"{text[:SHOWN_CELL]}…").encode(errors="replace").decode()

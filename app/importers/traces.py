@@ -4,13 +4,15 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from app.importers.calls import NO_CALL, call_texts
 from app.importers.content import UNPACKED_BYTES, parse_json
-from app.importers.messages import SPEAKERS, Message, last_question, persona_of, read_messages, text_of
+from app.importers.messages import Message, read_messages, text_of
+from app.importers.names import SPEAKERS
+from app.importers.openinference import is_openinference, read_openinference
 from app.importers.parquet import size_of
 from app.importers.records import (
     Record,
     Refused,
-    Said,
     WrongRecordError,
     number_or_none,
     optional,
@@ -33,8 +35,6 @@ PROMPTS = "text_completion"
 """The operation that takes several prompts at once, none of which has seen the others."""
 CALLS = ("generation", "embedding")
 LANGFUSE_MODELS = ("model", "providedModelName", "provided_model_name", "modelName")
-NO_CALL = "is no call of a model"
-NO_CONTENT = "the texts were not recorded"
 
 
 def is_otlp(first: dict[str, Any]) -> bool:
@@ -202,6 +202,8 @@ def _read_span(
     if "langfuse.observation.output" in attributes and kind in CALLS:
         asked = _messages(attributes.get("langfuse.observation.input"), "user")
         said = _messages(attributes.get("langfuse.observation.output"), "assistant")
+    elif is_openinference(attributes):
+        return read_openinference(place, attributes)
     elif any(key.startswith("gen_ai.") for key in (*attributes, *(name for name, _ in events))):
         asked, said = _by_the_conventions(attributes)
         if not said:
@@ -209,7 +211,7 @@ def _read_span(
     else:
         raise WrongRecordError("", NO_CALL)
     separate = attributes.get("gen_ai.operation.name") == PROMPTS
-    return _said(place, asked, said, model, {}, separate=separate)
+    return call_texts(place, asked, said, model, {}, separate=separate)
 
 
 def _by_the_conventions(attributes: dict[str, Any]) -> tuple[list[Message], list[Message]]:
@@ -293,26 +295,6 @@ def _messages(value: Any, speaker: str) -> list[Message]:
     return [] if text is None else [Message("", speaker, text)]
 
 
-def _said(
-    place: str,
-    asked: list[Message],
-    said: list[Message],
-    model: str | None,
-    scores: dict[str, float],
-    *,
-    separate: bool = False,
-) -> Iterator[Record]:
-    """The text of each choice; where several prompts are asked separately, each has as many choices as the others."""
-    texts = [each.text for each in said if each.speaker == "assistant" and each.text]
-    if not texts:
-        raise WrongRecordError("", "the model's answer has no text" if said else NO_CONTENT)
-    prompts = [each.text for each in asked if each.speaker == "user"] if separate else []
-    prompts = prompts or [last_question(asked)]
-    persona = persona_of(asked)
-    for n, text in enumerate(texts):
-        yield Said(place, text, persona, prompts[n * len(prompts) // len(texts)], model, scores=scores)
-
-
 def is_langfuse(first: dict[str, Any]) -> bool:
     """Whether a record is an observation or a trace of Langfuse, with or without its observations, or a page of its API."""
     listed = first.get("data")
@@ -364,7 +346,7 @@ def _read_observation(place: str, record: dict[str, Any], scores: dict[str, floa
         raise WrongRecordError("/type", NO_CALL)
     model = next((name for key in LANGFUSE_MODELS if (name := text_or_none(record.get(key)))), None)
     asked, said = _messages(record.get("input"), "user"), _messages(record.get("output"), "assistant")
-    return _said(place, asked, said, model, scores)
+    return call_texts(place, asked, said, model, scores)
 
 
 def _scores(found: Any) -> dict[str, float]:

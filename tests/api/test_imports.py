@@ -9,12 +9,13 @@ from click.testing import CliRunner, Result
 
 from app.cli import app
 from tests.api.service import Json, Service, pointers
-from tests.unit.importers.samples import FILES, json_lines
+from tests.unit.importers.samples import FILES, WRITTEN, json_lines
 
 PATH = "/v1/imports"
 WITH = {"judges": ["simulated/sim-judge"]}
 GYM = {"reasoner": "simulated/sim-reasoner"}
 """What no file of another tool names."""
+PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "importing.md"
 BINARY = "application/octet-stream"
 EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
 
@@ -40,7 +41,8 @@ def planned(api: Service, body: Json) -> Json:
 def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, name: str) -> None:
     # Its verdicts are on these traits.
     traits = ["A=high", "N=low"] if name.startswith("verdicts") else ["E=high"]
-    answer = read(api, FILES[kind][name], name=name, trait=traits)
+    own = {"persona": "a bold person"} if kind in {"deepeval", "sillytavern"} else {}
+    answer = read(api, FILES[kind][name], name=name, trait=traits, **own)
     assert answer.status_code == 200, answer.text
     found = answer.json()
     assert (found["kind"], found["refused"]) == (kind, 0)
@@ -54,6 +56,29 @@ def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, n
         assert api.post("/v1/question-sets", found["question_set"]).status_code == 201
 
 
+@pytest.mark.parametrize(("kind", "name"), EVERY)
+def test_a_job_on_every_file_with_a_built_in_persona_can_be_submitted(
+    stack: Service, kind: str, name: str
+) -> None:
+    if name.startswith(("verdicts", "atomic_scores")):
+        return  # whose scores are on other traits
+    found = read(stack, FILES[kind][name], name=name, persona="E-high").json()
+    if found["job"] is None:
+        assert found["persona_set"] or found["question_set"] or found["refused"] == found["found"]
+        return
+    assert found["job"]["personas"] == ["E-high"]
+    more = GYM if any("question" in each for each in found["job"]["responses"]) else {}
+    answer = stack.post("/v1/jobs", WITH | found["job"] | more)
+    assert answer.status_code == 202, answer.text
+
+
+@pytest.mark.parametrize("path", sorted(WRITTEN.glob("*[!d]")), ids=lambda path: path.name)
+def test_a_job_on_every_file_that_a_tool_wrote_can_be_submitted(stack: Service, path: Path) -> None:
+    found = read(stack, path.read_bytes(), name=path.name, persona="E-high").json()
+    answer = stack.post("/v1/jobs", WITH | found["job"])
+    assert answer.status_code == 202, answer.text
+
+
 @pytest.mark.usefixtures("nothing_created")
 @pytest.mark.parametrize(
     ("data", "query", "pointer", "words"),
@@ -61,7 +86,13 @@ def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, n
         (b"", {}, "", "empty"),
         (b"hello", {}, "", "neither JSON nor JSON Lines"),
         (b"\xff\x00\x01", {}, "/lines/1", "not UTF-8"),
-        (b'{"a": 1}', {}, "", "no kind of file that is known"),
+        (b'{"a": 1}', {}, "", "not a kind of file that is known"),
+        (
+            b"bot_reply,user_id\nI danced.,7\n",
+            {},
+            "",
+            "columns: bot_reply, user_id. Its first rows: I danced. | 7",
+        ),
         (b"PAR1", {}, "", "not a Parquet file"),
         (b"[" * 100_000, {}, "", "nested too deeply"),
         (b"{}", {"kind": "word"}, "/query/kind", "unknown kind"),
@@ -70,6 +101,10 @@ def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, n
         (b"{}", {"column": "text"}, "/query/column/0", "name=value"),
         (b"{}", {"column": "words=a"}, "/query/column", "words"),
         (b"{}", {"persona": " "}, "/query/persona", ""),
+        (b"{}", {"persona": "E-hihg"}, "/query/persona", "did you mean 'E-high'?"),
+        (b"{}", {"task": "essais"}, "/query/task", "did you mean 'essay'?"),
+        (b"{}", {"trait": "Z=high"}, "/query/trait/0", "unknown dimension"),
+        (b"{}", {"trait": "E=loud"}, "/query/trait/0", "low, neutral, high"),
         (b"{}", {"colour": "red"}, "/query/colour", ""),
         (b"{}", {"scale": "10"}, "/query/scale", "such as 0-10"),
         (b"{}", {"questions": "qset_0"}, "/query/questions", "no question set"),
@@ -196,18 +231,23 @@ class TestCommand:
             "A storm comes. What do you do?",
         )
 
-    def test_a_built_in_personas_id_is_that_persona(self, api: Service, tmp_path: Path) -> None:
+    def test_a_built_in_personas_id_is_that_persona(self, stack: Service, tmp_path: Path) -> None:
         rows = (
             {"persona": "E-high", "response": "I danced."},
-            {"persona": "a shy person", "response": "I slept."},
+            {"persona": "E-high", "response": "I slept."},
         )
         (tmp_path / "rows.jsonl").write_bytes(json_lines(*rows))
-        written = tmp_path / "job.json"
-        result = assay(api, tmp_path / "rows.jsonl", "--judge", "simulated/sim-judge", "-o", written)
+        result = assay(stack, tmp_path / "rows.jsonl", "--judge", "simulated/sim-judge", "--submit")
         assert result.exit_code == 0, result.output
-        built_in, own = json.loads(written.read_text())["personas"]
-        assert (built_in["id"], built_in["traits"]) == ("E-high", {"E": "high"})
-        assert "traits" not in own
+        (id_,) = (line for line in result.output.splitlines() if line.startswith("job_"))
+        (cell,) = stack.wait(id_, "completed") and stack.get(f"/v1/jobs/{id_}/results").json()["cells"]
+        assert (cell["persona"], cell["dimension"], cell["level"]) == ("E-high", "E", "high")
+
+    def test_a_built_in_persona_with_other_traits_is_the_jobs_own(self, api: Service) -> None:
+        found = read(api, b'{"response": "I danced."}\n' * 2, persona="E-high", trait=["A=low"]).json()
+        (persona,) = found["job"]["personas"]
+        assert (persona["traits"], persona["id"] != "E-high") == ({"A": "low"}, True)
+        assert planned(api, found["job"])["responses"] == 2
 
     def test_submits_a_job_that_is_judged(self, stack: Service, tmp_path: Path) -> None:
         file = tmp_path / "rows.jsonl"
@@ -218,6 +258,34 @@ class TestCommand:
         stack.wait(id_, "completed")
         texts = {each["text"] for each in stack.get(f"/v1/jobs/{id_}/responses").json()["data"]}
         assert texts == {"I read at home.", "I slept."}
+
+
+def test_the_documented_commands_work(stack: Service, tmp_path: Path) -> None:
+    """Each command of the first block and of "What you may have to add", with files of the names that it has."""
+    (tmp_path / "chats").mkdir()
+    (tmp_path / "chats" / "one.jsonl").write_bytes(FILES["openai_messages"]["chat.jsonl"])
+    (tmp_path / "log.eval").write_bytes(FILES["inspect"]["log.eval"])
+    (tmp_path / "answers.csv").write_bytes(b"prompt;answer\r\nWho are you?;I love parties.\r\n")
+    (tmp_path / "batch_output.jsonl").write_bytes(FILES["openai_batch"]["output.jsonl"])
+    commands = [
+        line.strip() for line in PAGE.read_text("utf-8").splitlines() if line.startswith("    assay import")
+    ]
+    for command in commands:
+        words = command.replace("openai/gpt-6-luna", "simulated/sim-judge").split()[2:]
+        if any("atomic" in word or "results/" in word for word in words):
+            continue  # the paper's files, which test_imported_verdicts has
+        files = [
+            str(tmp_path / word).replace("*", "one")
+            if "." in word
+            and not word.startswith("-")
+            and "=" not in word
+            and "/gpt" not in word
+            and "-judge" not in word
+            else word
+            for word in words
+        ]
+        result = assay(stack, *files)
+        assert result.exit_code == 0, f"{command}\n{result.output}"
 
 
 def figures(api: Service, job: str) -> dict[tuple[str, str], dict[str, float | None]]:

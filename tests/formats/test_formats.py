@@ -9,8 +9,8 @@ import pytest
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers.records import Options
 from app.importers.registry import read_import
-from app.instruments.personagym_loader import load_personagym
 from tests.formats.conftest import Write
+from tests.unit.importers.samples import SERVICE
 from tests.unit.importers.test_registry import check_whole
 
 SYSTEM = "You are an extraverted person."
@@ -19,7 +19,7 @@ SAID = "I love parties. I talk to everybody."
 
 
 def read(path: Path, **options: Any) -> ImportPreview:
-    chosen = Options(gym_tasks=load_personagym().tasks, **options)
+    chosen = Options(**SERVICE, **options)
     preview = read_import(path.read_bytes(), path.name, None, chosen)
     check_whole(preview)
     return preview

@@ -25,8 +25,8 @@ from app.domain.jobs.import_preview import ImportPreview
 from app.domain.keys.api_key import Scope
 from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
 from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
+from app.importers.names import COLUMNS
 from app.importers.registry import NAMES
-from app.importers.tables import USUAL
 from app.services.jobs.read_import import ImportChoices, read_file
 from app.services.long_texts import on_a_thread
 from app.services.sets.persona_sets import keep_personas
@@ -133,7 +133,7 @@ def _choices(typed: Typed, name: str) -> ImportChoices:
     return ImportChoices(
         name=name,
         trait=tuple(each for each in typed.all("trait") if each),
-        column=tuple(f"{what}={column}" for what in USUAL if (column := typed.text(f"column_{what}"))),
+        column=tuple(f"{what}={column}" for what in COLUMNS if (column := typed.text(f"column_{what}"))),
         **{each: typed.text(each) or None for each in named},
     )
 
@@ -201,7 +201,7 @@ async def _shown(
         most_bytes=services.body_bytes - FIELDS_BYTES,
         too_large=_too_large(services),
         kinds=_alike(NAMES),
-        columns=[(f"column_{what}", f"Column of the {what}") for what in USUAL],
+        columns=[(f"column_{what}", f"Column of the {what}") for what in COLUMNS],
         scores=[] if found is None else _alike(each.name for each in found.scores),
         parts=[] if found is None else _parts(found),
         judges=JUDGES,

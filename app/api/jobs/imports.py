@@ -17,8 +17,8 @@ from app.api.http.strict_json import StrictRequest
 from app.domain.contract import Line, Prose, Text
 from app.domain.jobs.import_preview import ImportPreview, ImportReading
 from app.domain.keys.api_key import Scope
+from app.importers.names import COLUMNS
 from app.importers.registry import NAMES
-from app.importers.tables import USUAL
 from app.services.jobs.read_import import ImportChoices, read_file, read_upload
 
 router = resource("/imports", "jobs")
@@ -67,7 +67,7 @@ async def create(
         Query(description="A question set: prompts that are its questions name task and persona."),
     ] = None,
     column: Annotated[
-        Pairs, Query(description=f"Columns of a table, such as `text=answer`: {', '.join(USUAL)}.")
+        Pairs, Query(description=f"Columns of a table, such as `text=answer`: {', '.join(COLUMNS)}.")
     ] = [],  # noqa: B006 - FastAPI copies it
     upload: Annotated[
         Line | None,

@@ -1,5 +1,6 @@
 """Reads another tool's file by what a person chose beside it."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -13,12 +14,13 @@ from app.domain.instruments.persona import Persona, traits_of
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.sets.kinds import QUESTION_SET
+from app.domain.suggestion import did_you_mean
 from app.importers.bodies import Keep
 from app.importers.known_personas import persona_words
+from app.importers.names import COLUMNS
 from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
 from app.importers.registry import NAMES, FileImport, read_import
-from app.importers.tables import USUAL
 from app.importers.tool_scale import ToolScale
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
@@ -28,6 +30,7 @@ from app.services.uploads.uploads import TOOL_FILE_BYTES, UploadDependencies
 
 WAIT_SECONDS = 10.0
 """So long a request waits for a file that was uploaded."""
+PERSONA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
 Questions = dict[str, dict[str, list[str]]]
 
 
@@ -93,12 +96,14 @@ async def _options(engine: AsyncEngine, catalog: Catalog, tenant: str, chosen: I
         {} if chosen.questions is None else await _questions(engine, tenant, chosen.questions)
     )
     people = () if chosen.personas is None else await _people(engine, catalog, tenant, chosen.personas)
+    traits = _traits(catalog, chosen)
+    _check_names(catalog, people, chosen)
     columns = _pairs("column", chosen.column)
-    for unknown in columns.keys() - USUAL.keys():
-        raise _wrong("column", f"nothing is called {unknown!r}; known: {', '.join(USUAL)}")
+    for unknown in columns.keys() - COLUMNS.keys():
+        raise _wrong("column", f"nothing is called {unknown!r}; known: {', '.join(COLUMNS)}")
     return Options(
         persona=chosen.persona,
-        traits=_pairs("trait", chosen.trait),
+        traits=traits,
         task=chosen.task,
         model=chosen.model,
         score=chosen.score,
@@ -107,8 +112,48 @@ async def _options(engine: AsyncEngine, catalog: Catalog, tenant: str, chosen: I
         gym_tasks=catalog.gym.tasks,
         items=paper_items(catalog.tasks.values(), catalog.dimensions.values()),
         questions=set_questions(content),
-        personas={**catalog.personas, **persona_words(people, catalog.instructions)},
+        personas=persona_words(people, catalog.instructions),
+        built_in=catalog.personas,
+        atomic_tasks=catalog.tasks,
+        dimensions=catalog.dimensions,
     )
+
+
+def _traits(catalog: Catalog, chosen: ImportChoices) -> dict[str, str]:
+    """The chosen traits.
+
+    Raises:
+        InvalidJobError: If the service has no such dimension or level.
+    """
+    traits = _pairs("trait", chosen.trait)
+    for n, (name, level) in enumerate(traits.items()):
+        dimension = catalog.dimensions.get(name)
+        if dimension is None:
+            raise _wrong(f"trait/{n}", f"unknown dimension {name!r}; known: {', '.join(catalog.dimensions)}")
+        if level not in dimension.scale.levels:
+            raise _wrong(
+                f"trait/{n}", f"{name} has the levels {', '.join(dimension.scale.levels)}, not {level!r}"
+            )
+    return traits
+
+
+def _check_names(catalog: Catalog, people: Sequence[Persona], chosen: ImportChoices) -> None:
+    """Check that the service has the chosen task, and the persona if one word names it.
+
+    Raises:
+        InvalidJobError: If it does not.
+    """
+    tasks = (*catalog.tasks, *catalog.gym.tasks)
+    if chosen.task is not None and chosen.task not in tasks:
+        raise _wrong(
+            "task",
+            f"unknown task {chosen.task!r}{did_you_mean(chosen.task, tasks) or '; known: ' + ', '.join(tasks)}",
+        )
+    ids = (*catalog.personas, *(each.id for each in people))
+    named = chosen.persona
+    if named is not None and PERSONA_ID.fullmatch(named) and named not in ids:
+        meant = did_you_mean(named, ids) or "; GET /v1/personas lists the ids"
+        raise _wrong("persona", f"there is no persona {named!r}{meant}. A description has more than one word")
 
 
 async def _people(engine: AsyncEngine, catalog: Catalog, tenant: str, id_: str) -> Sequence[Persona]:

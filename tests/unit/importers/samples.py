@@ -12,8 +12,18 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from app.instruments.loader import load_atomic
+from app.instruments.personagym_loader import load_personagym
+
 WRITTEN = Path(__file__).parents[2] / "golden" / "imports"
 """What tools wrote themselves."""
+SERVICE: dict[str, Any] = {
+    "gym_tasks": load_personagym().tasks,
+    "built_in": load_atomic().personas,
+    "atomic_tasks": load_atomic().tasks,
+    "dimensions": load_atomic().dimensions,
+}
+"""What import options have of the service itself."""
 SYSTEM = "You are an extraverted person."
 ASKED = "How was your weekend?"
 SAID = "I love parties. I talk to everybody."
@@ -297,6 +307,42 @@ RAW_RESPONSES = {
     for n in range(2)
 }
 
+COMPLETION = {"model": "bot-1", "choices": [{"index": 0, "message": CHAT[2], "finish_reason": "stop"}]}
+PHOENIX_ROW = {
+    "span_kind": "LLM",
+    "context.trace_id": "t",
+    "attributes.llm.input_messages": [
+        {"message.role": each["role"], "message.content": each["content"]} for each in CHAT[:2]
+    ],
+    "attributes.llm.output_messages": [{"message.role": "assistant", "message.content": SAID}],
+}
+PHOENIX_SPAN = {
+    "span_kind": "LLM",
+    "context": {"trace_id": "t"},
+    "attributes": {
+        "llm.input_messages.0.message.role": "system",
+        "llm.input_messages.0.message.content": SYSTEM,
+        "llm.input_messages.1.message.role": "user",
+        "llm.input_messages.1.message.content": ASKED,
+        "llm.output_messages.0.message.role": "assistant",
+        "llm.output_messages.0.message.content": SAID,
+    },
+}
+LANGSMITH_RUN = {
+    "run_type": "llm",
+    "inputs": {
+        "messages": [
+            [
+                {"lc": 1, "id": ["langchain", "schema", "messages", name], "kwargs": {"content": text}}
+                for name, text in (("SystemMessage", SYSTEM), ("HumanMessage", ASKED))
+            ]
+        ]
+    },
+    "outputs": {
+        "generations": [[{"text": SAID, "message": {"id": ["AIMessage"], "kwargs": {"content": SAID}}}]]
+    },
+}
+
 FILES: dict[str, dict[str, bytes]] = {
     "inspect": {
         "log.json": json.dumps(LOG).encode(),
@@ -389,6 +435,82 @@ FILES: dict[str, dict[str, bytes]] = {
         "log.jsonl": json_lines(SHAREGPT, SHAREGPT),
         "log.parquet": parquet([SHAREGPT, SHAREGPT]),
     },
+    "mlflow": {
+        "traces.jsonl": (WRITTEN / "mlflow-traces.jsonl").read_bytes(),
+        "traces.csv": (WRITTEN / "mlflow-traces.csv").read_bytes(),
+    },
+    "phoenix": {
+        "spans.jsonl": json_lines(PHOENIX_ROW, PHOENIX_ROW),
+        "spans.json": json.dumps({"data": [PHOENIX_SPAN]}).encode(),
+    },
+    "langsmith": {"runs.jsonl": json_lines(LANGSMITH_RUN, LANGSMITH_RUN | {"outputs": COMPLETION})},
+    "weave": {
+        "calls.jsonl": json_lines({"op_name": "chat", "inputs": {"messages": CHAT[:2]}, "output": COMPLETION})
+    },
+    "helicone": {
+        "requests.jsonl": json_lines({"request_body": {"messages": CHAT[:2]}, "response_body": COMPLETION})
+    },
+    "braintrust": {
+        "logs.jsonl": json_lines(
+            {
+                "span_attributes": {"type": "llm"},
+                "input": CHAT[:2],
+                "output": COMPLETION["choices"],
+                "metadata": {},
+            }
+        )
+    },
+    "opik": {
+        "spans.jsonl": json_lines(
+            {
+                "type": "llm",
+                "trace_id": "t",
+                "project_id": "p",
+                "input": {"messages": CHAT[:2]},
+                "output": COMPLETION,
+            }
+        )
+    },
+    "litellm": {
+        "log.jsonl": json_lines({"call_type": "acompletion", "messages": CHAT[:2], "response": COMPLETION})
+    },
+    "deepeval": {
+        "run.json": (WRITTEN / "deepeval-run.json").read_bytes(),
+        "conversation.json": (WRITTEN / "deepeval-conversation.json").read_bytes(),
+    },
+    "batch": {
+        "output.jsonl": json_lines(
+            {
+                "custom_id": "1",
+                "method": "POST",
+                "url": "/v1/chat/completions",
+                "body": {"messages": CHAT[:2]},
+            },
+            {
+                "id": "b",
+                "custom_id": "1",
+                "response": {"status_code": 200, "body": COMPLETION},
+                "error": None,
+            },
+        ),
+    },
+    "sillytavern": {
+        "chat.jsonl": json_lines(
+            {"user_name": "U", "character_name": "Ada", "create_date": "2026-01-01", "chat_metadata": {}},
+            {"name": "U", "is_user": True, "mes": ASKED},
+            {"name": "Ada", "is_user": False, "mes": SAID, "swipes": [SAID, "I danced."], "swipe_id": 0},
+        )
+    },
+    "preferences": {
+        "pairs.jsonl": json_lines({"prompt": CHAT[:2], "chosen": CHAT[2:3], "rejected": CHAT[2:3]})
+    },
+    "message_rows": {
+        "chat.jsonl": json_lines(*CHAT[:3]),
+        "chat.json": json.dumps(
+            [{"role": each["role"], "text": each["content"]} for each in CHAT[:3]]
+        ).encode(),
+        "chat.csv": f"speaker;message;session_id\r\nsystem;{SYSTEM};1\r\nhuman;{ASKED};1\r\nbot;{SAID};1\r\n".encode(),
+    },
     "character_card": {
         "card.json": json.dumps(CARD).encode(),
         "card.png": picture(card_chunk(CARD)),
@@ -396,6 +518,11 @@ FILES: dict[str, dict[str, bytes]] = {
     "table": {
         "rows.jsonl": json_lines(*ROWS),
         "rows.csv": b"persona,response\r\na shy person,I slept.\r\n",
+        "semicolons.csv": b"\xef\xbb\xbfpersona;antwort;bewertung\r\na shy person;I slept, well.;3,5\r\n",
+        "rows.tsv": b"Persona\tTask\tModel\tText\na shy person\tSocial media post\tbot-1\tI slept.\n",
+        "sep.csv": b"sep=;\r\npersona;response\r\na shy person;I slept.\r\n",
+        "utf-16.txt": "persona\tresponse\r\na shy person\tI slept.\r\n".encode("utf-16"),
+        "utf-16.csv": "persona,response\r\na shy person,I slept.\r\n".encode("utf-16-le"),
         "rows.parquet": parquet(ROWS),
     },
 }

@@ -19,17 +19,15 @@ from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
 from app.importers.records import Options
 from app.importers.registry import KINDS, read_import
 from app.importers.tool_scale import ToolScale
-from app.instruments.personagym_loader import load_personagym
 from tests.unit.importers.broken import broken
-from tests.unit.importers.samples import FILES, json_lines
+from tests.unit.importers.samples import FILES, SERVICE, json_lines
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-GYM = load_personagym().tasks
 EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
 
 
 def imported(data: bytes, name: str = "", kind: str | None = None, **options: Any) -> ImportPreview:
-    return read_import(data, name, kind, Options(**options, gym_tasks=GYM))
+    return read_import(data, name, kind, Options(**SERVICE, **options))
 
 
 def check_whole(preview: ImportPreview) -> None:
@@ -50,13 +48,13 @@ def check_whole(preview: ImportPreview) -> None:
 
 
 def test_there_is_a_file_of_every_kind() -> None:
-    assert FILES.keys() == {kind.name for kind in KINDS}
+    assert FILES.keys() | {"langsmith_dataset"} == {kind.name for kind in KINDS}, "that one is only refused"
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)
 class TestEveryKind:
     def test_it_is_recognised_and_whole(self, kind: str, name: str) -> None:
-        preview = imported(FILES[kind][name], name)
+        preview = imported(FILES[kind][name], name, persona="E-high")
         check_whole(preview)
         assert (preview.kind, preview.refused) == (kind, 0)
         assert preview.found > 0
@@ -92,7 +90,7 @@ class TestOptions:
 
     def test_the_job_has_the_persona_traits_task_and_model_that_were_chosen(self) -> None:
         chosen = Options(
-            persona="a kind critic", traits={"A": "high"}, task="essay", model="our bot", gym_tasks=GYM
+            persona="a kind critic", traits={"A": "high"}, task="essay", model="our bot", **SERVICE
         )
         preview = read_import(self.ROWS, "", None, chosen)
         assert preview.job is not None

@@ -15,15 +15,14 @@ from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
 from app.importers.registry import read_import
 from app.instruments.loader import load_atomic
-from app.instruments.personagym_loader import load_personagym
 from tests.unit.importers import samples as of
-from tests.unit.importers.samples import ASKED, FILES, SAID, SYSTEM, json_lines
+from tests.unit.importers.samples import ASKED, FILES, SAID, SERVICE, SYSTEM, json_lines
 
 TOOLS = ("inspect", "openai_evals", "promptfoo", "lm_eval", "otlp", "langfuse")
 
 
 def read(data: bytes, name: str = "", **options: Any) -> ImportPreview:
-    return read_import(data, name, None, Options(gym_tasks=load_personagym().tasks, **options))
+    return read_import(data, name, None, Options(**SERVICE, **options))
 
 
 def refusals(preview: ImportPreview) -> list[tuple[str, str]]:
