@@ -16,7 +16,7 @@ CONVERSATIONS: list[str] = _NAMES["conversations"]
 SPEAKERS: dict[str, str] = {name: speaker for speaker, names in _NAMES["speakers"].items() for name in names}
 
 
-def first_of(names: list[str], record: dict[str, Any]) -> str | None:
+def first_of(names: list[str], record: dict[Any, Any]) -> str | None:
     """Find the first of these names that a record has, in any case; return it as the record writes it."""
     own = {key.strip().casefold(): key for key in reversed(list(record)) if isinstance(key, str)}
     return next((own[name] for name in names if name in own), None)

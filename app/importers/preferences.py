@@ -22,12 +22,14 @@ def read_pair(place: str, record: dict[str, Any]) -> Iterator[Record]:
     own = [] if prompt is None else request_messages(prompt)
     system = text_or_none(record.get("system"))
     for side in SIDES:
-        *before, answer = _messages(record.get(side)) or [None]
-        if answer is None or answer.speaker != "assistant" or answer.text is None:
+        messages = _messages(record.get(side))
+        if not messages or messages[-1].speaker != "assistant" or messages[-1].text is None:
             yield Refused(f"{place}/{side}", "has no answer")
             continue
-        asked = [*own, *before]
-        yield Said(f"{place}/{side}", answer.text, persona_of(asked) or system, last_question(asked), side)
+        asked = [*own, *messages[:-1]]
+        yield Said(
+            f"{place}/{side}", messages[-1].text, persona_of(asked) or system, last_question(asked), side
+        )
 
 
 def _messages(value: Any) -> list[Message]:

@@ -35,7 +35,7 @@ def columns_of(names: Mapping[Any, Any], chosen: Mapping[str, str]) -> dict[str,
     )
 
 
-def notes_on(names: Mapping[str, Any], options: Options) -> Iterator[str]:
+def notes_on(names: Mapping[Any, Any], options: Options) -> Iterator[str]:
     """List the columns that are not used, with the reason where they look like something of this service."""
     columns = columns_of(names, options.columns)
     used = set(columns.values()) | ({"name"} if "text" not in columns else set())

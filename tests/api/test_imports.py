@@ -240,7 +240,8 @@ class TestCommand:
         result = assay(stack, tmp_path / "rows.jsonl", "--judge", "simulated/sim-judge", "--submit")
         assert result.exit_code == 0, result.output
         (id_,) = (line for line in result.output.splitlines() if line.startswith("job_"))
-        (cell,) = stack.wait(id_, "completed") and stack.get(f"/v1/jobs/{id_}/results").json()["cells"]
+        stack.wait(id_, "completed")
+        (cell,) = stack.get(f"/v1/jobs/{id_}/results").json()["cells"]
         assert (cell["persona"], cell["dimension"], cell["level"]) == ("E-high", "E", "high")
 
     def test_a_built_in_persona_with_other_traits_is_the_jobs_own(self, api: Service) -> None:
@@ -266,7 +267,7 @@ def test_the_documented_commands_work(stack: Service, tmp_path: Path) -> None:
     (tmp_path / "chats" / "one.jsonl").write_bytes(FILES["openai_messages"]["chat.jsonl"])
     (tmp_path / "log.eval").write_bytes(FILES["inspect"]["log.eval"])
     (tmp_path / "answers.csv").write_bytes(b"prompt;answer\r\nWho are you?;I love parties.\r\n")
-    (tmp_path / "batch_output.jsonl").write_bytes(FILES["openai_batch"]["output.jsonl"])
+    (tmp_path / "batch_output.jsonl").write_bytes(FILES["batch"]["output.jsonl"])
     commands = [
         line.strip() for line in PAGE.read_text("utf-8").splitlines() if line.startswith("    assay import")
     ]

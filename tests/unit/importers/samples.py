@@ -27,7 +27,7 @@ SERVICE: dict[str, Any] = {
 SYSTEM = "You are an extraverted person."
 ASKED = "How was your weekend?"
 SAID = "I love parties. I talk to everybody."
-CHAT = [
+CHAT: list[dict[str, Any]] = [
     {"role": "system", "content": SYSTEM},
     {"role": "user", "content": ASKED},
     {"role": "assistant", "content": SAID},
@@ -307,7 +307,10 @@ RAW_RESPONSES = {
     for n in range(2)
 }
 
-COMPLETION = {"model": "bot-1", "choices": [{"index": 0, "message": CHAT[2], "finish_reason": "stop"}]}
+COMPLETION: dict[str, Any] = {
+    "model": "bot-1",
+    "choices": [{"index": 0, "message": CHAT[2], "finish_reason": "stop"}],
+}
 PHOENIX_ROW = {
     "span_kind": "LLM",
     "context.trace_id": "t",
