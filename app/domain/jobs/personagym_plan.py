@@ -1,7 +1,7 @@
 """What PersonaGym's stages will take, before anything is spent."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from app.domain.instruments.persona import Persona
@@ -26,6 +26,7 @@ from app.domain.personagym.prompts import (
 )
 from app.domain.personagym.specification import EXPECTED_ENVIRONMENTS, GymSpec, GymTaskSpec
 from app.domain.providers.model import Model, Stage, Usage
+from app.domain.providers.parameters import share_written
 
 ENVIRONMENT_TOKENS, QUESTION_TOKENS, EXEMPLAR_TOKENS, ANSWER_TOKENS, GRADE_TOKENS = 5, 50, 70, 220, 150
 """Output for one environment, question, exemplar, answer and grade; used for estimates only."""
@@ -75,10 +76,9 @@ def preparations_of(spec: JobSpec, gym: GymSpec) -> list[PreparationPlan]:
 def estimate_gym(spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """Calls and tokens of a job's PersonaGym part by stage and model."""
     of_first = [cell for cell in cells if cell.model == 0]  # every model has the same cells
-    of_a_model = _answers(gym, spec.models[0], of_first)
     return [
         *_reasoning(spec, gym),
-        *(replace(of_a_model, model=model) for model in spec.models),
+        *(_answers(gym, model, of_first) for model in spec.models),
         *(each for judge in spec.judges for each in _judgements(spec, gym, judge, of_first)),
     ]
 
@@ -159,12 +159,13 @@ def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstim
 def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """What a judge is asked, from the cells of one model."""
     total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
+    written = share_written(spec.models, ANSWER_TOKENS)
     for cell in cells:
         answers, persona = len(spec.models) * cell.runs * cell.questions, cell.persona.description
         total.judging.add(answers, len(_rubric(gym, cell, _ANSWER)), GRADE_TOKENS, verdicts=answers)
         if cell.dimensions:
             alone, together = _alone(gym, persona), partial(_together, spec, gym, persona)
-            total.add(answers, cell.task.expected_units, alone, together)
+            total.add(answers, cell.task.expected_units * written, alone, together)
     return total.estimates()
 
 

@@ -20,6 +20,7 @@ from app.domain.judging.grouping import calls_for, grouped_scoring_prompt
 from app.domain.judging.order_check import ORDERS
 from app.domain.personagym.specification import GymSpec, GymTaskSpec
 from app.domain.providers.model import Model, Stage, Usage
+from app.domain.providers.parameters import bounded_output, share_written
 
 CALLS_PER_SHARD = 600
 """Planned calls of a shard: enough that claiming costs nothing per call, few enough that losing a worker is cheap."""
@@ -250,14 +251,17 @@ def _slices(runs: Sequence[int], size: int) -> Iterator[Sequence[int]]:
 def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
     """Calls and tokens of a generating job's atomic cells by stage and model, before anything is spent."""
     of_first = [cell for cell in atomic(cells) if cell.model == 0]  # every model has the same cells
-    of_a_model = _generation_estimate(spec, spec.models[0], of_first)
-    generation = [replace(of_a_model, model=model) for model in spec.models]
+    generation = _generation_estimates(spec, of_first)
+    written = {
+        task.id: share_written(spec.models, task.expected_output_tokens)
+        for task in {cell.task.id: cell.task for cell in of_first}.values()
+    }
     responses = [
         (
             cell,
             item,
             float(spec.runs * len(spec.models)),
-            cell.task.expected_units,
+            cell.task.expected_units * written[cell.task.id],
             0.0 if cell.control else None,  # checks are of sentences written as a persona
         )
         for cell in of_first
@@ -299,17 +303,20 @@ def share_checked(spec: JobSpec, cell: int, run: int, item: int, sentences: int)
     return float(spec.grouping is not None and spec.grouping.checks(cell, run, item, sentences))
 
 
-def _generation_estimate(spec: JobSpec, model: Model, cells: Sequence[AtomicCell]) -> StageEstimate:
+def _generation_estimates(spec: JobSpec, cells: Sequence[AtomicCell]) -> list[StageEstimate]:
     calls = sum(len(cell.items) for cell in cells) * spec.runs
     characters = sum(
         spec.iterations * len(cell.items) * _instruction_characters(spec, cell)
         + spec.runs * sum(len(user_prompt(cell.task, item)) for item in cell.items)
         for cell in cells
     )
-    output = sum(len(cell.items) * spec.runs * cell.task.expected_output_tokens for cell in cells)
-    return StageEstimate(
-        Stage.GENERATION, model, calls, Usage(round(characters / CHARACTERS_PER_TOKEN), output)
-    )
+    sent = round(characters / CHARACTERS_PER_TOKEN)
+    replies = [(len(cell.items) * spec.runs, cell.task.expected_output_tokens) for cell in cells]
+    return [
+        StageEstimate(Stage.GENERATION, model, calls, Usage(sent, round(output)))
+        for model in spec.models
+        for output in [sum(count * bounded_output(model, tokens) for count, tokens in replies)]
+    ]
 
 
 def _instruction_characters(spec: JobSpec, cell: AtomicCell) -> int:

@@ -8,6 +8,7 @@ from app.domain.judging.grouping import Grouping, calls_for
 from app.domain.judging.hardening import AS_IN_THE_PAPERS, Hardening, Showing, showing
 from app.domain.judging.order_check import ORDERS, OrderCheck
 from app.domain.providers.model import Model, Stage, Usage
+from app.domain.providers.parameters import bounded_output
 
 CHARACTERS_PER_TOKEN = 4.0
 """English prose on common tokenizers; used for estimates only."""
@@ -55,10 +56,10 @@ class StageSum:
         self._calls = self._characters = self._output = self._verdicts = 0.0
 
     def add(self, calls: float, characters: float, tokens: float, *, verdicts: float = 0.0) -> None:
-        """Adds calls that are alike, each with a prompt of so many characters and a reply of so many tokens."""
+        """Add equal calls: the characters of each prompt and the tokens of each reply, bounded by ``max_tokens``."""
         self._calls += calls
         self._characters += calls * (characters + self._shown.characters)
-        self._output += calls * (tokens + self._shown.reply_tokens)
+        self._output += calls * bounded_output(self._of[1], tokens + self._shown.reply_tokens)
         self._verdicts += verdicts
 
     def estimate(self) -> StageEstimate:

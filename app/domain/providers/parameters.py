@@ -1,6 +1,6 @@
 """What of a model's parameters is sent, what is not, and why."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from app.domain.errors import escape_pointer
@@ -115,6 +115,19 @@ def most_output_tokens(model: Model) -> int:
     named = None if "max_tokens" in takes.refuses else parameters.max_tokens
     bound = named if named is not None and takes.bounds else max(DEFAULT_OUTPUT_BOUND, named or 0)
     return bound + thought_tokens(takes.format, parameters.extra)
+
+
+def bounded_output(model: Model, tokens: float) -> float:
+    """Expected tokens of a reply, at most the ``max_tokens`` that the model is sent and the thoughts beyond them."""
+    parameters, takes = model.parameters, model.takes or Takes()
+    if parameters.max_tokens is None or "max_tokens" in takes.refuses:
+        return tokens
+    return min(tokens, parameters.max_tokens + thought_tokens(takes.format, parameters.extra))
+
+
+def share_written(models: Sequence[Model], tokens: float) -> float:
+    """Share of an expected text of so many tokens that the models' ``max_tokens`` leave, on average."""
+    return sum(bounded_output(model, tokens) for model in models) / (tokens * len(models))
 
 
 def _refused(

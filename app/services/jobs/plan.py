@@ -18,6 +18,7 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stage_estimate import StageEstimate
 from app.domain.providers.addresses import is_private
 from app.domain.providers.model import Stage, Usage
+from app.domain.providers.parameters import bounded_output
 from app.llm.connections.connections import Connections
 from app.llm.models.table import end_of
 from app.ports import Price, PriceBook
@@ -218,7 +219,9 @@ def _scaled(estimate: StageEstimate, share: float) -> Usage:
     """What a stage takes if the models write as much more or less."""
     usage = estimate.usage
     if estimate.stage not in {Stage.JUDGING, Stage.CHECKING}:
-        return Usage(usage.input_tokens, round(usage.output_tokens * share))
+        of_a_reply = usage.output_tokens * share / max(1, estimate.calls)
+        output = estimate.calls * bounded_output(estimate.model, of_a_reply)
+        return Usage(usage.input_tokens, round(output))
     return _times(usage, share)
 
 

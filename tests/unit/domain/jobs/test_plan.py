@@ -19,6 +19,7 @@ from app.domain.jobs.plan import (
     shards_of,
     shards_of_provided,
 )
+from app.domain.jobs.request import ModelIn
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.specification import ProvidedResponse
 from app.domain.providers.model import Stage, Usage
@@ -189,6 +190,30 @@ class TestEstimates:
         )
         usage = estimate(resolution.spec, resolution.cells)[0].usage
         assert usage == Usage(round(prompts * 3 / 4), 6 * cell.task.expected_output_tokens)
+
+    def test_max_tokens_bounds_replies_and_the_sentences_to_judge(self) -> None:
+        def planned(*models: ModelIn, judge: ModelIn) -> list[tuple[str, int, int]]:
+            resolution = resolved(tasks=("essay",), models=models, judges=(judge,), iterations=10)
+            return [
+                (e.model.label, e.calls, e.usage.output_tokens)
+                for e in estimate(resolution.spec, resolution.cells)
+            ]
+
+        task = INSTRUMENT.tasks["essay"]
+        tokens = task.expected_output_tokens
+        (_, runs, written), (_, verdicts, _) = planned(a_model("acme/a"), judge=a_model("acme/j"))
+        assert written == runs * tokens
+        assert planned(a_model("acme/a", max_tokens=tokens), judge=a_model("acme/j")) == [
+            ("acme/a", runs, written),
+            ("acme/j", verdicts, verdicts),
+        ]
+        half = tokens // 2
+        models = (a_model("acme/a", max_tokens=half), a_model("acme/b"))
+        capped, free, judging = planned(*models, judge=a_model("acme/j", max_tokens=1))
+        assert capped == ("acme/a", runs, runs * half)
+        assert free == ("acme/b", runs, written)
+        assert judging[1] == pytest.approx(verdicts * (1 + half / tokens), abs=1)
+        assert judging[2] == judging[1]
 
     def test_each_judge_judges_every_expected_sentence_on_every_trait(self) -> None:
         resolution = resolved(
