@@ -1,114 +1,159 @@
-"""Keeps what a reasoning model thinks before it answers apart from its answer.
+"""Separates a reply's answer from thoughts, wrappers and end tokens that a server left in its text.
 
-Providers that know their models put thoughts into a field of their own, which the adapters read. What is found here is thoughts
-within the text, as servers without a parser for the model send them:
-
-* A block of thoughts between tags at the beginning of the reply, or several in a row. One that never ends, as when the reply was cut
-  off in it, is all that there is: the answer is empty.
-* A closing tag without an opening one before it, where the opening one stands in the model's prompt template. Everything up to the last
-  such tag is thoughts.
-* The channels of Harmony, the format of gpt-oss: only the final channel is the answer.
-
-Tags anywhere else are part of the text, so that a persona may write about them. The forms were checked on 2026-11-22 against:
-https://docs.vllm.ai/en/latest/features/reasoning_outputs/ and the parsers listed at https://docs.vllm.ai/en/latest/api/vllm/reasoning/
-(``<think>``; Seed-OSS; Gemma 4), https://huggingface.co/mistralai/Magistral-Small-2507 (``[THINK]``; Magistral's first release has ``<think>``),
-https://ai.google.dev/gemini-api/docs/openai (``<thought>``), https://huggingface.co/moonshotai/Kimi-VL-A3B-Thinking (``◁think▷``),
-https://developers.openai.com/cookbook/articles/openai-harmony (channels). ``<thinking>`` is what models write that are asked to think.
+The forms are data (``thoughts.yaml``). A tag counts as mark-up only where it stands as one: a persona that writes about tags, in
+quotation marks, in backticks or within a sentence, keeps its text.
 """
 
 import re
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from importlib.resources import files
+from typing import Any, NamedTuple
 
-_TAGS = (
-    ("<think>", "</think>"),
-    ("<thinking>", "</thinking>"),
-    ("<thought>", "</thought>"),
-    ("[THINK]", "[/THINK]"),
-    ("<seed:think>", "</seed:think>"),
-    ("◁think▷", "◁/think▷"),
-    ("<|channel>thought", "<channel|>"),
-)
-_OPENING = dict(_TAGS)
-_TAG = re.compile(
-    r"<(?:/?(?:think(?:ing)?|thought|seed:think)>|\|channel>thought|channel\|>)|\[/?THINK\]|◁/?think▷"
-)
+import yaml
+
+VERSION = "thoughts-v2"
 MAX_CHARACTERS = 600_000
 """Longest reply that is split, about 130,000 tokens; any longer one is far too long to be judged, or read as a verdict."""
-_SPACE = re.compile(r"\s*")
 
-_HARMONY = re.compile(r"\s*<\|(?:channel|start)\|>")
-_CHANNEL = re.compile(
-    r"<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>((?:[^<]|<(?!\|(?:end|return|call|start|channel)\|>))*)"
-)
-_FINAL = "final"
-_BARE_HARMONY = "analysis"
-_BARE_FINAL = "assistantfinal"
-"""What is left of Harmony where a server drops the special tokens: ``analysis…assistantfinal…``."""
+_FORMS: Any = yaml.safe_load(files(__package__).joinpath("thoughts.yaml").read_text("utf-8"))
 
 
 class Reply(NamedTuple):
     """A reply in its two parts.
 
     Attributes:
-        thoughts: What comes before the answer, without tags; ``None`` where there are none.
-        answer: What the model answers; empty where it only thought.
+        thoughts: Everything beside the answer, without tags; ``None`` if the reply contains none.
+        answer: The answer; empty if the model only thought.
     """
 
     thoughts: str | None
     answer: str
 
 
+class _Mark(NamedTuple):
+    """A form's name and the mark's part in it: ``open``, ``close`` or ``end``."""
+
+    form: str
+    part: str
+
+
 def split_thoughts(text: str) -> Reply:
-    """The thoughts and the answer of a reply; see above. Splitting the answer again changes nothing, unless forms are mixed.
+    """Return the thoughts and the answer of a reply.
 
     Args:
-        text: The reply's text. Untrusted; read in linear time, and no longer one than :data:`MAX_CHARACTERS`.
+        text: The reply's text. Untrusted; read in linear time, and only up to :data:`MAX_CHARACTERS`.
     """
-    if len(text) > MAX_CHARACTERS:
+    # Every mark contains one of these, and few texts do; the check takes 1 µs, the search for marks 30.
+    marked = "<" in text or "▷" in text or ("]" in text and _BRACKETS.search(text) is not None)
+    spoken = text.lstrip()[:_LONGEST_PHRASE] if text[:1].isspace() else text[:_LONGEST_PHRASE]
+    phrased = spoken.lower().startswith(_PHRASE_STARTS)
+    if len(text) > MAX_CHARACTERS or not (marked or phrased):
         return Reply(None, text)
-    # One of these is in every text that has a tag, and in few others; to look at them takes 1 µs, to search for tags 30.
-    if "<" not in text and "]" not in text and "▷" not in text:
-        return _bare_harmony(text) if text.startswith(_BARE_HARMONY) else Reply(None, text)
-    if _HARMONY.match(text):
-        return _harmony(text)
-    return _tagged(text)
+    if phrased and (phrase := _PHRASE.match(text)):
+        found = _between_phrases(text, phrase)
+        if found is not None or not marked:
+            return found or Reply(None, text)
+    start = _START.match(text)
+    rest = text[start.end() :] if start else text
+    if _HARMONY.match(rest) or _HARMONY_LATER.search(rest):
+        return _harmony(rest)
+    return _unwrapped(_Tagged(rest).read())
 
 
 def after_thoughts(text: str) -> str:
-    """The answer of a judge or a reasoner, of whom nothing else is read: what follows the last ``</think>``, wherever that stands.
-
-    Replies that were stored before thoughts were kept apart have them still.
-    """
-    return split_thoughts(text).answer.rpartition("</think>")[2].strip()
+    """Return the answer of a judge or a reasoner without surrounding white space."""
+    return split_thoughts(text).answer.strip()
 
 
-def _tagged(text: str) -> Reply:
-    """Reads the tags in their order; ``begin`` is where the answer begins by what was read so far."""
-    thoughts: list[str] = []
-    begin, open_tags = 0, set[str]()
-    first = _after_space(text, 0)
-    closing: str | None = None
-    for found in _TAG.finditer(text):
-        tag = found[0]
-        if closing is not None:  # within a block, only its own end counts
-            if tag != closing:
-                continue
-        elif tag in _OPENING:
-            if found.start() == first:
-                begin, closing = found.end(), _OPENING[tag]
-            else:
-                open_tags.add(_OPENING[tag])
-            continue
-        elif tag in open_tags:
-            open_tags.discard(tag)
-            continue
-        thoughts.append(text[begin : found.start()])
-        begin, closing = found.end(), None
-        first = _after_space(text, begin)
-        open_tags.clear()
-    if closing is not None:
-        return _reply([*thoughts, text[begin:]], "")
-    return _reply(thoughts, text[first:]) if begin else Reply(None, text)
+class _Tagged:
+    """Reads the marks of a text in their order; thoughts are removed from wherever they stand as a block of their own."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._thoughts: list[str] = []
+        self._answer: list[str] = []
+        self._begin = 0
+        """Start of the part that is being read."""
+        self._block = ""
+        """Form of the block that the part belongs to; empty outside of blocks."""
+        self._opened_at = self._before = 0
+        """Start of the block, 0 if no text precedes it, and of the part before it."""
+        self._mentioned = Counter[str]()
+        """Opening marks, by form, that are part of the text."""
+        self._has_text = False
+        """Whether the answer has any text before the part."""
+        self._first = _after_space(text, 0)
+        """The part's first character other than white space."""
+
+    def read(self) -> Reply:
+        """Return the text in its two parts."""
+        for found in _MARK.finditer(self._text):
+            mark = _mark_of(found)
+            if mark is None:
+                self._mentioned[found["name"].lower()] += 1
+            elif not _is_mention(self._text, found) and self._ends_at(found, mark):
+                return self._reply()
+        rest = self._text[self._begin :]
+        if self._block:
+            self._thoughts.append(_before_end_token(rest))
+            rest = ""
+        elif not self._begin:
+            return Reply(None, self._text)
+        self._answer.append(rest)
+        return self._reply()
+
+    def _ends_at(self, found: re.Match[str], mark: _Mark) -> bool:
+        """Take a mark into account; return whether the answer ends at it."""
+        if self._block:
+            if mark == (self._block, "close") or found[0].lower() in _CLOSES.get(self._block, ()):
+                self._close(found)
+        elif mark.part == "open":
+            self._open(found, mark.form)
+        elif mark.part == "close":
+            self._close_unopened(found, mark.form)
+        elif _is_block_end(self._text, found) and not _is_opened(self._text, found):
+            self._answer.append(self._part(found).rstrip())
+            return True
+        return False
+
+    def _part(self, found: re.Match[str]) -> str:
+        return self._text[self._begin : found.start()]
+
+    def _open(self, found: re.Match[str], form: str) -> None:
+        first = self._first == found.start() and not self._has_text
+        if not first and not _starts_block(self._text, found.start()):
+            self._mentioned[form] += 1
+            return
+        self._answer.append(self._part(found))
+        self._has_text |= self._first < found.start()
+        self._before, self._begin, self._block = self._begin, found.end(), form
+        self._opened_at = 0 if first else found.start()
+
+    def _close(self, found: re.Match[str]) -> None:
+        self._block = ""
+        if self._opened_at and not _ends_block(self._text, found, self._opened_at):
+            self._answer.pop()  # a pair within a sentence is part of the text
+            self._begin = self._before
+        else:
+            self._thoughts.append(self._part(found))
+            self._next_part(found)
+
+    def _close_unopened(self, found: re.Match[str], form: str) -> None:
+        """Make everything so far thoughts: the opening tag stands in the prompt's template."""
+        if self._mentioned[form]:
+            self._mentioned[form] -= 1
+        elif _is_block_end(self._text, found):
+            self._thoughts.append("".join((*self._answer, self._part(found))))
+            self._answer.clear()
+            self._has_text = False
+            self._next_part(found)
+
+    def _next_part(self, found: re.Match[str]) -> None:
+        self._begin, self._first = found.end(), _after_space(self._text, found.end())
+
+    def _reply(self) -> Reply:
+        return _reply(self._thoughts, _joined(self._answer))
 
 
 def _after_space(text: str, position: int) -> int:
@@ -116,18 +161,189 @@ def _after_space(text: str, position: int) -> int:
     return position if found is None else found.end()
 
 
+def _joined(parts: Sequence[str]) -> str:
+    """Join what stood around removed blocks; the answer's own white space at its end stays."""
+    full = [part for part in parts if part.strip()]
+    if not full:
+        return ""
+    last = full[-1].lstrip() if parts[-1].strip() else full[-1].strip()
+    return "\n\n".join((*(part.strip() for part in full[:-1]), last))
+
+
+def _starts_block(text: str, position: int) -> bool:
+    """Return whether a tag begins a line or follows a finished sentence."""
+    return _FINISHED.search(text, max(0, position - 40), position) is not None
+
+
+def _ends_block(text: str, found: re.Match[str], opened_at: int) -> bool:
+    own_line = text[opened_at - 1] == "\n" and not text[found.end() : found.end() + 1].isspace()
+    return _CONTINUES.match(text, found.end()) is None or (
+        own_line and text[found.end() : found.end() + 1].isalpha()
+    )
+
+
+def _is_block_end(text: str, found: re.Match[str]) -> bool:
+    """Return whether a mark is one by its surroundings: after a finished sentence, or not within one."""
+    return _CONTINUES.match(text, found.end()) is None or _starts_block(text, found.start())
+
+
+def _is_mention(text: str, found: re.Match[str]) -> bool:
+    """Return whether a mark stands in quotation marks or backticks."""
+    closing = _QUOTES.get(text[found.start() - 1]) if found.start() else None
+    return closing is not None and text.startswith(closing, found.end())
+
+
+def _is_opened(text: str, found: re.Match[str]) -> bool:
+    """Return whether an end token is a closing tag of the text itself, as ``</s>`` after ``<s>``."""
+    opened_by = _OPENED_BY.get(found[0].lower())
+    return opened_by is not None and opened_by in text[max(0, found.start() - 500) : found.start()].lower()
+
+
+def _before_end_token(thoughts: str) -> str:
+    found = _END.search(thoughts)
+    return thoughts[: found.start()] if found else thoughts
+
+
+def _unwrapped(reply: Reply) -> Reply:
+    """Take an answer out of its wrapper; what stands beside it joins the thoughts."""
+    start = _START.match(reply.answer)
+    answer = reply.answer[start.end() :] if start else reply.answer
+    if "<" not in answer:
+        return reply._replace(answer=answer)
+    opening = closing = None
+    for found in _WRAPPER.finditer(answer):
+        mark = _mark_of(found)
+        if mark is None or _is_mention(answer, found):
+            continue
+        if mark.part == "open" and opening is None:
+            if answer[: found.start()].strip() and not _starts_block(answer, found.start()):
+                return reply._replace(answer=answer)
+            opening = found, mark.form
+        elif mark.part != "open" and (opening is None or mark.form == opening[1]):
+            closing = found
+            break
+    begin = opening[0].end() if opening else 0
+    before, after = (
+        answer[: opening[0].start()] if opening else "",
+        answer[closing.end() :] if closing else "",
+    )
+    if (opening is None and closing is None) or (before.strip() and closing is None):
+        return reply._replace(answer=answer)
+    if after.strip() and (
+        opening is None or before.strip()
+    ):  # two of three parts outside: no wrapper of an answer
+        return reply._replace(answer=answer)
+    inner = answer[begin : closing.start() if closing else len(answer)].strip()
+    return _reply([reply.thoughts or "", before, after], inner)
+
+
 def _harmony(text: str) -> Reply:
-    parts = [(found[1], found[2]) for found in _CHANNEL.finditer(text)]
-    answer = "".join(said for channel, said in parts if channel == _FINAL)
-    return _reply([said for channel, said in parts if channel != _FINAL], answer.strip())
+    """Read the channels of Harmony and its relatives; only what is addressed to the user is the answer."""
+    thoughts: list[str] = []
+    answer: list[str] = []
+    headers = [*_HEADER.finditer(text)]
+    if not headers:
+        return _Tagged(text).read()
+    if headers[0].start():
+        thoughts.append(_without_tokens(text[: headers[0].start()]))
+    for header, following in zip(headers, [*headers[1:], None], strict=True):
+        said = text[header.end() : following.start() if following else len(text)]
+        body = _HARMONY_END.split(said, maxsplit=1)[0]
+        channel = (header["channel"] or header["recipient"] or header["bare"] or "final").lower()
+        (answer if channel in _TO_USER else thoughts).append(body)
+    return _reply(thoughts, "".join(answer).strip())
 
 
-def _bare_harmony(text: str) -> Reply:
-    before, final, answer = text.partition(_BARE_FINAL)
-    if not final:
-        return Reply(None, text)
-    return _reply([before.removeprefix(_BARE_HARMONY)], answer.strip())
+def _without_tokens(text: str) -> str:
+    return _HARMONY_END.sub("", text)
 
 
-def _reply(thoughts: list[str], answer: str) -> Reply:
+def _between_phrases(text: str, phrase: re.Match[str]) -> Reply | None:
+    """Return a reply whose thoughts stand between phrases; ``None`` if the second one is missing."""
+    form = _PHRASES[phrase[1].lower()]
+    places = [(place, close) for close in form["close"] if (place := text.find(close, phrase.end())) >= 0]
+    if not places:
+        return _reply([text[phrase.end() :]], "") if form.get("cut_off") else None
+    place, close = min(places)
+    rest = _unwrapped(_Tagged(text[place + len(close) :]).read())
+    return _reply([text[phrase.end() : place], rest.thoughts or ""], rest.answer.strip())
+
+
+def _reply(thoughts: Sequence[str], answer: str) -> Reply:
     return Reply("\n\n".join(said for part in thoughts if (said := part.strip())) or None, answer)
+
+
+def _mark_of(found: re.Match[str]) -> _Mark | None:
+    """Return the form of a mark; ``None`` for a tag that lacks the attribute by which it is one."""
+    if found["literal"] is not None:
+        literal: _Mark = _LITERALS[found["literal"].lower()]
+        return literal
+    name = found["name"].lower()
+    if found["slash"]:
+        return _Mark(name, "close")
+    required = _ATTRIBUTES.get(name)
+    return None if required and required not in (found["attributes"] or "").lower() else _Mark(name, "open")
+
+
+def _literals(kind: str) -> Iterator[tuple[str, _Mark]]:
+    for form in _FORMS[kind]:
+        if "open" in form:
+            yield form["open"].lower(), _Mark(form["open"], "open")
+            yield from ((close.lower(), _Mark(form["open"], "close")) for close in form["close"])
+
+
+def _any(words: Sequence[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or r"(?!)"
+
+
+def _marks(kind: str, literals: Sequence[str]) -> re.Pattern[str]:
+    names = _any([form["tag"] for form in _FORMS[kind] if "tag" in form])
+    return re.compile(
+        rf"(?P<literal>{_any(literals)})"
+        rf"|<[|\uff5c]? ?(?P<slash>/?) ?[|\uff5c]?(?P<name>{names})(?P<attributes>\s[^<>]{{0,300}})? ?[|\uff5c]?>",
+        re.IGNORECASE,
+    )
+
+
+_ENDS = {form["token"].lower(): _Mark(form["token"], "end") for form in _FORMS["ends"]}
+_OPENED_BY = {
+    form["token"].lower(): form["opened_by"].lower() for form in _FORMS["ends"] if "opened_by" in form
+}
+_THOUGHTS, _WRAPPERS = dict(_literals("thoughts")), dict(_literals("wrappers"))
+_CLOSES = {form["open"]: {*map(str.lower, form["close"])} for form in _FORMS["thoughts"] if "open" in form}
+_TAG_ENDS = {f"</{form['tag']}>" for form in _FORMS["thoughts"] if "tag" in form}
+_LITERALS = _WRAPPERS | _THOUGHTS | _ENDS
+"""A token that ends a turn is no stray closing mark, though it closes a block that is open."""
+_ATTRIBUTES = {form["tag"]: form["attribute"] for form in _FORMS["thoughts"] if "attribute" in form}
+_MARK = _marks("thoughts", [mark for mark in (*_THOUGHTS, *_ENDS) if mark not in _TAG_ENDS])
+_WRAPPER = _marks("wrappers", [*_WRAPPERS])
+_END = re.compile(_any([*_ENDS]), re.IGNORECASE)
+_START = re.compile(rf"\s*(?:(?:{_any([form['token'] for form in _FORMS['starts']])})\s*)+")
+_PHRASES = {form["open"].strip().lower(): form for form in _FORMS["phrases"]}
+_PHRASE = re.compile(rf"\s*({_any([*_PHRASES])})", re.IGNORECASE)
+_PHRASE_STARTS, _LONGEST_PHRASE = tuple(_PHRASES), max(map(len, _PHRASES))
+_BRACKETS = re.compile(
+    rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])})", re.IGNORECASE
+)
+_QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "「": "」", "*": "*"}
+_SPACE = re.compile(r"\s*")
+_FINISHED = re.compile(r"(?:^|\n|[.!?…。\uff01\uff1f\"”’»」*)}\]])\s*\Z")
+_CONTINUES = re.compile(r"[^\S\n]{1,20}[a-zà-öø-ÿа-яё]|[^\S\n]{0,20}[.,;:!?)\]'’]")
+"""What follows a tag that is mentioned within a sentence: a small letter, or a sentence's punctuation."""
+_HARMONY = re.compile(
+    r"\s*(?:assistant\s*)?<\|(?:channel|start)\|>|\s*(?:assistant )?to=\w+<\|message\|>|\s*(?:analysis|final|commentary)\s*<\|message\|>",
+    re.IGNORECASE,
+)
+_HARMONY_LATER = re.compile(
+    r"<\|(?:end|eom)\|>\s*(?:<\|start\|>\s*)?assistant\s*(?:<\|channel\|>|to=)|<\|start\|>assistant\s*<\|channel\|>final",
+    re.IGNORECASE,
+)
+_HEADER = re.compile(
+    r"(?:<\|start\|>\s{0,9})?(?:\bassistant\b\s{0,9})?"
+    r"(?:<\|channel\|>\s{0,9}(?P<channel>analysis|final|commentary|\w{1,40})[^<\n]{0,200}(?:<\|constrain\|>[^<]{0,200})?<\|message\|>"
+    r"|<\|channel\|>\s{0,9}(?P<bare>analysis|final|commentary)"
+    r"|to=(?P<recipient>\w+)<\|message\|>|(?<=assistant)<\|message\|>)",
+    re.IGNORECASE,
+)
+_HARMONY_END = re.compile(r"<\|(?:end|return|call|start|eom|eot|channel)\|>")
+_TO_USER = {"final", "user"}

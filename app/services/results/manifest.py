@@ -15,6 +15,7 @@ from app.domain.instruments.task import AtomicTask
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.plan import Cell, atomic
 from app.domain.jobs.specification import JobSpec
+from app.domain.judging import thoughts
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
 from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
@@ -95,7 +96,7 @@ def manifest(
         "execution": spec.execution.value,
         **({} if spec.execution is Execution.DIRECT else {"batches": list(batches)}),
         "simulated": job.simulated,
-        "thoughts": "kept_apart",
+        "thoughts": thoughts.VERSION,
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({"control": True} if spec.control else {}),

@@ -59,6 +59,8 @@ class TestGolden:
 
     @pytest.mark.parametrize("case", GOLDEN["cut"], ids=lambda case: case["form"])
     def test_a_judge_s_score_is_read_from_the_answer_alone(self, case: dict[str, Any]) -> None:
+        if case["answer"] and case["answer"] not in case["text"]:
+            return  # an answer around its thoughts is no score
         if case["answer"]:
             reply = case["text"].replace(case["answer"], "2")
             assert parse_verdict(split_thoughts(reply).answer, Scale()).score == 2
@@ -101,6 +103,14 @@ class TestHostileText:
             "<|channel|>" * 50_000,
             "<|start|>" + "<|channel|>a" * 49_000,
             "<" * 600_000,
+            "<think></think>" * 40_000,
+            "Sure.\n" + "<think>a</think>, " * 30_000,
+            "<s>" + "x </s>" * 90_000,
+            "<|channel|>final<|message|>" + " " * 500_000,
+            "<|end|>" + " " * 500_000,
+            "<answer>" * 70_000,
+            "Here is my thought process:" * 20_000,
+            "Here is my thought process:Here is my response:" * 12_000,
         ],
         ids=lambda text: text[:24].strip(),
     )
