@@ -118,7 +118,7 @@ class BatchCaller:
         try:
             reply = await read_text(claim.tenant, answer, partial(self.chat.decode, model.connection))
         except ModelCallError as error:
-            self._account(unanswered_row(attempt, passed, error), attempt)
+            self._account(unanswered_row(attempt, passed, error, self.prices), attempt)
             raise
         self._account(answered_row(attempt, passed, reply, self.prices), attempt)
         self.first_calls.answered(self.first_calls.kind(claim.job_id, model, key.stage))

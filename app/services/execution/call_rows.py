@@ -66,6 +66,11 @@ def worst_case(prices: PriceBook, request: ChatRequest, body: int, *, batched: b
     return Amount(1, sent + returned, nanos_of(price.usd or 0))
 
 
+def is_free(prices: PriceBook, model: Model) -> bool:
+    """Return whether the model's price is known to be 0."""
+    return prices.price(model, Usage(1, 1)).usd == 0
+
+
 class Attempt(NamedTuple):
     """An attempt at a call.
 
@@ -88,22 +93,24 @@ class Attempt(NamedTuple):
     batch_id: int | None = None
 
 
-def unanswered_row(attempt: Attempt, latency_ms: float, error: ModelCallError) -> CallRow:
-    """The row of a call that gave no answer."""
-    return lost_row(attempt, latency_ms, error.code)._replace(
+def unanswered_row(attempt: Attempt, latency_ms: float, error: ModelCallError, prices: PriceBook) -> CallRow:
+    """Row of a call that gave no answer."""
+    return lost_row(attempt, latency_ms, error.code, prices)._replace(
         outcome=error.kind.value, http_status=error.status, maybe_paid=error.maybe_paid, detail=str(error)
     )
 
 
-def lost_row(attempt: Attempt, latency_ms: float, code: str) -> CallRow:
-    """The row of a call of which nothing is known but that it was made, and may be paid."""
-    return _row(attempt, latency_ms, None, None)._replace(outcome=FailureKind.RETRY.value, code=code)
+def lost_row(attempt: Attempt, latency_ms: float, code: str, prices: PriceBook) -> CallRow:
+    """Row of a call whose result is unknown; unless its model is free, it may be paid."""
+    usd = 0.0 if is_free(prices, attempt.model) else None
+    return _row(attempt, latency_ms, None, usd)._replace(outcome=FailureKind.RETRY.value, code=code)
 
 
 def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:
     """The row of a call that was answered, with its cost."""
-    usd = None
-    if reply.usage is not None:
+    if reply.usage is None:
+        usd = 0.0 if is_free(prices, attempt.model) else None
+    else:
         usd = prices.price(attempt.model, reply.usage, batched=attempt.batch_id is not None).usd
     return _row(attempt, latency_ms, reply, usd)
 

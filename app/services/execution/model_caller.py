@@ -200,16 +200,24 @@ class ModelCaller:
                 with stop.on_the_wire(task):
                     reply = await self._chat.complete(request)
             except AbandonedError:
-                account(self._writer, lost_row(sent, _milliseconds(started), ABANDONED), sent, permit.counted)
+                account(
+                    self._writer,
+                    lost_row(sent, _milliseconds(started), ABANDONED, self._prices),
+                    sent,
+                    permit.counted,
+                )
                 raise
             except ModelCallError as error:
                 took = _milliseconds(started)
-                account(self._writer, unanswered_row(sent, took, error), sent, permit.counted)
+                account(self._writer, unanswered_row(sent, took, error, self._prices), sent, permit.counted)
                 self._limiter.observe(model.connection, model.name, _observed_failure(error, request, took))
                 raise
             except Exception:
                 account(
-                    self._writer, lost_row(sent, _milliseconds(started), INTERNAL_ERROR), sent, permit.counted
+                    self._writer,
+                    lost_row(sent, _milliseconds(started), INTERNAL_ERROR, self._prices),
+                    sent,
+                    permit.counted,
                 )
                 raise
             took = _milliseconds(started)

@@ -486,7 +486,10 @@ def _of_price(found: ModelCheck) -> Iterator[Finding]:
     price = found.price
     if price.input is None or price.output is None:
         yield _bad("No price is known: add it to the connection, or a budget in dollars can't be kept.")
-    elif not found.simulated:
+    elif price.input == price.output == 0:
+        if not found.simulated:
+            yield _good(f"Its calls are free ({price.source}).")
+    else:
         yield _good(
             f"It costs ${price.input:.2f} per million input and ${price.output:.2f} per million output tokens"
             f" ({price.source}).",

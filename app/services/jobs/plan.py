@@ -22,6 +22,7 @@ from app.domain.providers.parameters import bounded_output
 from app.llm.connections.connections import Connections
 from app.llm.models.table import end_of
 from app.ports import Price, PriceBook
+from app.services.execution.call_rows import is_free
 from app.services.jobs.detection import ReadNoise, check_detection, detect
 from app.services.jobs.planning import Check, Gone
 from app.services.jobs.submit import (
@@ -323,9 +324,13 @@ def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: Budg
 
 
 def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | None) -> list[str]:
-    """What of the budget may be paid twice where a worker is killed: its calls in flight, and those that it had not written."""
+    """Warn about calls that a killed worker makes again: those in flight and those not yet written. Free ones don't count."""
     spec = prepared.resolution.spec
-    called = [e for e in prepared.estimates if e.calls and not e.model.simulated and not _batched(e, spec)]
+    called = [
+        each
+        for each in prepared.estimates
+        if each.calls and not _batched(each, spec) and not is_free(deps.prices, each.model)
+    ]
     if budget is None or not called:
         return []
     names = {(e.model.connection, e.model.name) for e in called}

@@ -251,7 +251,7 @@ class TestDeath:
         job = await batched_job(service, "simulated-anthropic")
         await survived(service, job)
         lost = await execute(engine, "SELECT maybe_paid, usd FROM calls WHERE code = 'batch_lost'")
-        assert [(row.maybe_paid, row.usd) for row in lost] == [(True, None)] * len(sent[0])
+        assert [(row.maybe_paid, row.usd) for row in lost] == [(True, 0.0)] * len(sent[0])
         assert (await service.job(job)).completeness == "full"
 
 

@@ -61,6 +61,7 @@ class Script(NoLimits):
     probes: int = 0
     unreachable_seconds: float = 0.0
     acquired: int = 0
+    usd_per_token: float = 0.5
     inside: int = 0
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -99,7 +100,7 @@ class Script(NoLimits):
         return len(request.user.encode())
 
     def price(self, model: Model, usage: Usage, *, batched: bool = False) -> Price:
-        return Price(usage.input_tokens * 0.5, "operator")
+        return Price(usage.input_tokens * self.usd_per_token, "operator")
 
 
 class Bench:
@@ -205,6 +206,17 @@ class TestOutage:
         with pytest.raises(JobMustStopError, match=r"0:10:00 .*: ConnectionRefusedError: refused") as stopped:
             await bench.call(Script([], unreachable_seconds=600.0))
         assert stopped.value.code == "provider_unreachable"
+
+
+class TestCost:
+    @pytest.mark.parametrize(("usd_per_token", "usd"), [(0.5, None), (0.0, 0.0)])
+    async def test_a_call_that_timed_out_is_of_unknown_cost_unless_its_model_is_free(
+        self, bench: Bench, usd_per_token: float, usd: float | None
+    ) -> None:
+        late = ModelCallError("late", kind=FailureKind.RETRY, code="timeout", maybe_paid=True)
+        with pytest.raises(CallFailedError):
+            await bench.call(Script([late], usd_per_token=usd_per_token), attempts=1)
+        assert await bench.accounts() == [(1, "retry", "timeout", None, usd)]
 
 
 class TestModels:

@@ -108,13 +108,18 @@ async def test_a_server_of_ones_own_without_a_bound_is_named(
         (("openai/a", "slow/c"), "direct", "620"),  # of 8 calls in flight
         (("openai/a", "simulated/sim-drifting"), "direct", "612"),
         (("simulated/sim-drifting",), "direct", None),
+        (("slow/free",), "direct", None),
+        (("slow/free", "slow/c"), "direct", "108"),
         (("openai/a",), "batch", None),
     ],
 )
 async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
     engine: AsyncEngine, models: tuple[str, ...], execution: str, most: str | None
 ) -> None:
-    slow = "{kind: openai, base_url: 'https://api.example.com/v1', models: [c], limits: {max_in_flight: 8}}"
+    slow = (
+        "{kind: openai, base_url: 'https://api.example.com/v1', models: [c, free], limits: {max_in_flight: 8},"
+        " prices: {free: {input: 0, output: 0}}}"
+    )
     keys = {"OPENAI_API_KEY": "sk-proj-q7Zf3Lw9KxTb2YhVn5Rc"}
     operator = load_connections(f"connections: {{slow: {slow}}}", keys, "http://127.0.0.1:8400")
     submission = replace(
