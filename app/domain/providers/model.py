@@ -134,9 +134,9 @@ class FinishReason(StrEnum):
     CONTENT_FILTER = "content_filter"
     REFUSAL = "refusal"
     UNSTATED = "unstated"
-    """The provider does not say. What it sent counts as finished."""
+    """The provider gives no reason that is known. Its text counts as finished."""
     OTHER = "other"
-    """A reason that does not mean that the answer is finished: a tool call, or one that is not known."""
+    """The answer is not finished: the model called a tool, for example."""
 
     @property
     def cuts_off(self) -> bool:
@@ -243,4 +243,12 @@ class ChatReply(NamedTuple):
             return None
         if self.finish_reason is FinishReason.LENGTH:
             return "the maximum length was reached before the answer began"
-        return None if self.thoughts is None else ONLY_THOUGHTS
+        if self.thoughts is not None:
+            return ONLY_THOUGHTS
+        if (
+            self.finish_reason in {FinishReason.STOP, FinishReason.UNSTATED}
+            and self.usage
+            and self.usage.output_tokens
+        ):
+            return f"the reply has no text, though the provider counts {self.usage.output_tokens:,} output tokens"
+        return None

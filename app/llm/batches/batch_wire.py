@@ -96,6 +96,7 @@ async def answers_in(line: str, key: SecretStr | None = None) -> list[tuple[str,
 
 def _answers_in(line: str, key: SecretStr | None) -> Iterator[tuple[str, str]]:
     with contextlib.suppress(ValueError, RecursionError):
+        line = line.removeprefix("\ufeff")  # some servers begin files with it
         answer = wire.loads(line)
         if isinstance(answer, dict) and isinstance(answer.get("custom_id"), str):
             shown = line if key is None else traces_of(key.get_secret_value()).pieces_removed(line)

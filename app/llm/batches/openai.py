@@ -49,7 +49,9 @@ class OpenAIBatches(BatchEndpoints[AsyncOpenAI]):
         line = batch_wire.object_of(answer)
         response, fault = wire.mapping(line.get("response")), wire.mapping(line.get("error"))
         status, body = response.get("status_code"), wire.mapping(response.get("body"))
-        if status == HTTPStatus.OK:
+        if isinstance(status, str) and status.isascii() and status.isdigit():
+            status = int(status)
+        if status == HTTPStatus.OK or (status is None and "choices" in body):
             headers = {"x-request-id": response.get("request_id") or ""}
             return keyless(OpenAIChat.read(body, headers, self._key), self._key)
         if isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST:

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.llm.connections.connections import Connection
-from app.llm.formats import reply, wire
+from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
 from app.llm.models.table import with_parameters
 from app.llm.replies import errors
@@ -36,6 +36,8 @@ class AnthropicChat(Chat):
         messages = [{"role": "user", "content": request.user}]
         asked = {"model": request.model.name, **system, "messages": messages}
         return with_parameters("anthropic", request.model, asked)
+
+    assemble = staticmethod(events.anthropic_body)
 
     @staticmethod
     def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:

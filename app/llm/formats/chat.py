@@ -12,7 +12,7 @@ from pydantic import SecretStr
 
 from app.domain.providers.model import ChatReply, ChatRequest, ProviderLimits
 from app.llm.connections.connections import Connection
-from app.llm.formats import wire
+from app.llm.formats import events, wire
 from app.llm.replies import errors
 from app.llm.replies.limit_headers import LimitHeaders
 from app.llm.replies.redact_key import keyless
@@ -40,7 +40,7 @@ class Chat(ABC):
         self._key = connection.api_key
         self._limits = LimitHeaders()
         self._reading = asyncio.Lock()  # long replies, one at a time: other connections' find a free thread
-        self._forms = BodyForms(self.body)
+        self._forms = BodyForms(self._sent)
         client = partial(self.client, connection)
         self._transport = open_transport(transport, connection, client, self.path, self.faults)
 
@@ -53,6 +53,15 @@ class Chat(ABC):
     @abstractmethod
     def body(request: ChatRequest) -> dict[str, object]:
         """What is sent."""
+
+    @staticmethod
+    @abstractmethod
+    def assemble(reply: Reply, key: SecretStr | None) -> Mapping[str, Any]:
+        """Return the body that a reply of server-sent events stands for.
+
+        Raises:
+            ModelCallError: If it has an error, or lacks its end.
+        """
 
     @staticmethod
     @abstractmethod
@@ -88,8 +97,14 @@ class Chat(ABC):
             return await asyncio.to_thread(self._read, reply, limits)
 
     def _read(self, reply: Reply, limits: ProviderLimits | None) -> ChatReply:
-        read = self.read(wire.json_object(reply), reply.headers, self._key)
+        is_stream = events.is_stream(reply)
+        body = self.assemble(reply, self._key) if is_stream else wire.json_object(reply)
+        read = self.read(body, reply.headers, self._key)
         return keyless(read if limits is None else read._replace(limits=limits), self._key)
+
+    def _sent(self, request: ChatRequest) -> dict[str, object]:
+        """Return the body of a direct call. Some servers stream unless told otherwise."""
+        return {**self.body(request), "stream": False}
 
     async def probe(self) -> None:
         """Posts an empty object where calls go.

@@ -73,7 +73,11 @@ class _Choice:
                 self._fields[name] = chunk[name]
         choices = chunk.get("choices")
         choice = wire.mapping(choices[0]) if isinstance(choices, list) and choices else {}
-        for counts in (chunk.get("usage"), choice.get("usage"), wire.mapping(chunk.get("x_groq")).get("usage")):
+        for counts in (
+            chunk.get("usage"),
+            choice.get("usage"),
+            wire.mapping(chunk.get("x_groq")).get("usage"),
+        ):
             self._usage |= wire.mapping(counts)
         if choice and choice.get("index") in {None, 0}:
             self._add(choice)
@@ -117,7 +121,9 @@ def anthropic_body(reply: Reply, key: SecretStr | None) -> dict[str, Any]:
             case "content_block_start":
                 blocks[data.get("index")] = {**wire.mapping(data.get("content_block"))}
             case "content_block_delta":
-                _extend(blocks.setdefault(data.get("index"), {"type": "text"}), wire.mapping(data.get("delta")))
+                _extend(
+                    blocks.setdefault(data.get("index"), {"type": "text"}), wire.mapping(data.get("delta"))
+                )
             case "message_delta":
                 message |= wire.mapping(data.get("delta"))
                 usage |= wire.mapping(data.get("usage"))
@@ -128,7 +134,10 @@ def anthropic_body(reply: Reply, key: SecretStr | None) -> dict[str, Any]:
         raise errors.malformed("the event stream has no message", reply.status)
     if not ended:
         raise errors.broken_off()
-    content = [{**block, **{name: "".join(block[name]) for name in _PART_TEXTS if isinstance(block.get(name), list)}} for block in blocks.values()]
+    content = [
+        {**block, **{name: "".join(block[name]) for name in _PART_TEXTS if isinstance(block.get(name), list)}}
+        for block in blocks.values()
+    ]
     return {**message, "content": content, "usage": usage or None}
 
 
@@ -154,10 +163,10 @@ def _joined(pieces: list[Any]) -> str | list[Any]:
         elif isinstance(last, dict) and isinstance(piece, dict) and last.get("type") == piece.get("type"):
             for name in _PART_TEXTS:
                 before, after = last.get(name), piece.get(name)
-                if (isinstance(before, str) and isinstance(after, str)) or (
-                    isinstance(before, list) and isinstance(after, list)
-                ):
+                if isinstance(before, str) and isinstance(after, str):
                     last[name] = before + after
+                elif isinstance(before, list) and isinstance(after, list):
+                    last[name] = [*before, *after]
         else:
             joined.append(dict(piece) if isinstance(piece, dict) else piece)
     return joined
@@ -176,7 +185,9 @@ def _object(event: _Event, reply: Reply, key: SecretStr | None, *, started: bool
     if not isinstance(data, dict):
         if event.name == "error":
             raise _failed(event.data, reply, key, started=started)
-        raise errors.malformed(f"an event of the stream is no JSON object ({len(event.data)} characters)", reply.status)
+        raise errors.malformed(
+            f"an event of the stream is no JSON object ({len(event.data)} characters)", reply.status
+        )
     if fault := data.get("error"):
         raise _failed(fault, reply, key, started=started)
     if event.name == "error" or data.get("object") == "error":
@@ -203,8 +214,15 @@ def _events(content: bytes) -> Iterator[_Event]:
         elif field.strip() == "event":
             name = value.strip()
         elif not line.strip():
-            if any(data):
-                yield _Event(name, "\n".join(data))
+            yield from _whole(name, data)
             name, data = "", []
-    if any(data):  # the last event lacks the empty line after it
+    if data and data[-1].rstrip().endswith(("}", _DONE)):  # the last event may lack the empty line after it
+        yield from _whole(name, data)
+
+
+def _whole(name: str, data: list[str]) -> Iterator[_Event]:
+    """One event; several where a server leaves out the empty lines between them."""
+    if len(data) > 1 and all((one.startswith("{") and one.endswith("}")) or one == _DONE for one in data):
+        yield from (_Event(name, one) for one in data)
+    elif any(data):
         yield _Event(name, "\n".join(data))

@@ -9,7 +9,7 @@ from pydantic import SecretStr
 
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason
 from app.llm.connections.connections import Connection
-from app.llm.formats import reply, wire
+from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
 from app.llm.formats.reply import Replied
 from app.llm.models.table import with_parameters
@@ -36,6 +36,8 @@ class OpenAIChat(Chat):
         """The body of a call: the messages and what was asked for, nothing else."""
         model = request.model
         return with_parameters("openai", model, {"model": model.name, "messages": _messages(request)})
+
+    assemble = staticmethod(events.openai_body)
 
     @staticmethod
     def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
@@ -64,7 +66,7 @@ class OpenAIChat(Chat):
             usage=wire.usage(
                 counts.get("prompt_tokens"),
                 _returned(counts),
-                wire.mapping(counts.get("prompt_tokens_details")).get("cached_tokens"),
+                _cached(counts),
                 reasoning_tokens=wire.mapping(counts.get("completion_tokens_details")).get(
                     "reasoning_tokens"
                 ),
@@ -75,6 +77,19 @@ class OpenAIChat(Chat):
             thoughts=said.thoughts,
             provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
         )
+
+
+_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+"""Names of the cached input tokens at the top level of ``usage``: Moonshot (https://platform.moonshot.ai/docs/api/chat), DeepSeek
+(https://api-docs.deepseek.com/guides/kv_cache), and Anthropic's name, which LiteLLM passes on (https://docs.litellm.ai/docs/completion/prompt_caching)."""
+_DETAILS = ("prompt_tokens_details", "input_tokens_details")
+
+
+def _cached(counts: Mapping[str, Any]) -> int:
+    """Return the input tokens that came from the provider's cache."""
+    named = [wire.mapping(counts.get(details)).get("cached_tokens") for details in _DETAILS]
+    named += [counts.get(name) for name in _CACHED]
+    return max(wire.count(value) or 0 for value in named)
 
 
 def _returned(counts: Mapping[str, Any]) -> int | None:

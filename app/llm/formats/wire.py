@@ -122,6 +122,24 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "blocklist": FinishReason.CONTENT_FILTER,
     "prohibited_content": FinishReason.CONTENT_FILTER,
     "spii": FinishReason.CONTENT_FILTER,
+    # Words of other servers for a finished text, and for one that reached its longest length
+    **dict.fromkeys(
+        ("end", "done", "finish", "finished", "completed", "stop_token", "endoftext", "eot"),
+        FinishReason.STOP,
+    ),
+    **dict.fromkeys(
+        ("max_length", "max_output_tokens", "max_new_tokens", "length_capped", "token_limit"),
+        FinishReason.LENGTH,
+    ),
+    # Not finished: the model called a tool, or waits to go on.
+    **dict.fromkeys(
+        ("tool_calls", "tool_call", "tool_use", "function_call", "pause_turn", "malformed_function_call"),
+        FinishReason.OTHER,
+    ),
+    # No reason given
+    **dict.fromkeys(
+        ("null", "none", "unknown", "unspecified", "finish_reason_unspecified"), FinishReason.UNSTATED
+    ),
     "model_armor": FinishReason.CONTENT_FILTER,
     # Amazon Bedrock: https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html
     "guardrail_intervened": FinishReason.CONTENT_FILTER,
@@ -138,7 +156,7 @@ _BROKEN_OFF = frozenset({"insufficient_system_resource", "network_error", "abort
 def finish_reason(value: object) -> FinishReason:
     """A provider's reason in our vocabulary.
 
-    ``UNSTATED`` where it gives none, as some servers never do; ``OTHER`` where it is not known.
+    ``UNSTATED`` where it gives none, or one that is not known; ``OTHER`` where the answer is not finished.
 
     Raises:
         ModelCallError: If the provider says that it gave up in the middle: then it can be asked again.
@@ -153,7 +171,7 @@ def finish_reason(value: object) -> FinishReason:
         raise errors.broken_off(word)
     if word.startswith("content_filter"):  # Gemini's has the reason behind a colon
         return FinishReason.CONTENT_FILTER
-    return _FINISH_REASONS.get(word, FinishReason.OTHER)
+    return _FINISH_REASONS.get(word, FinishReason.UNSTATED)
 
 
 def usage(

@@ -22,7 +22,11 @@ def decoded(reply: Reply) -> Reply:
     coding = reply.headers.get("content-encoding")
     if coding is None or not reply.body:
         return reply
-    body = _gunzipped(reply.body) if coding.strip().lower() == "gzip" else _decoded(reply.body, coding)
+    names = [
+        name.strip().lower().removeprefix("x-") for name in coding.split(",")
+    ]  # RFC 9110 section 8.4.1: x-gzip is gzip
+    names = [name for name in names if name not in {"", "identity"}]
+    body = _gunzipped(reply.body) if names == ["gzip"] else _decoded(reply.body, ", ".join(names))
     return reply._replace(body=body)
 
 

@@ -1,6 +1,7 @@
 """One HTTP/1.1 connection on an asyncio protocol; the parsing is llhttp's, strict, through httptools."""
 
 import asyncio
+import re
 import select
 import socket
 from typing import cast
@@ -14,6 +15,8 @@ MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 10 * 1024 * 1024
 """Longest body, as sent and decoded."""
 
+_START = b"HTTP/1."
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
 _SWITCHING_PROTOCOLS = 101
 _INTERIM_STATUSES = range(100, 200)
 _FINAL_STATUSES = range(200, 600)
@@ -31,7 +34,7 @@ class HttpConnection(asyncio.Protocol):
     """
 
     __slots__ = (
-        "_body", "_closed", "_framed", "_headers", "_headers_done", "_keep_alive", "_length", "_loop", "_parser", "_poll",
+        "_body", "_closed", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_keep_alive", "_length", "_loop", "_parser", "_poll",
         "_received", "_status", "_transport", "_waiter", "released_at",
     )  # fmt: skip
 
@@ -93,6 +96,8 @@ class HttpConnection(asyncio.Protocol):
         self._status = 0
         self._received = self._length = 0
         self._headers: list[tuple[bytes, bytes]] = []
+        self._head = bytearray()
+        self._doubt: Exception | None = None
         self._headers_done = self._framed = False
         self._keep_alive = True
         self._body: list[bytes] = []
@@ -123,12 +128,37 @@ class HttpConnection(asyncio.Protocol):
             self.abort()
             return
         self._received += len(data)
-        try:
-            self._parser.feed_data(data)
-        except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
-            self._fail(LostConnectionError(f"no HTTP reply: {error}"))
+        if not self._headers_done:
+            self._head += data
+        if self._doubt is None:
+            try:
+                self._parser.feed_data(data)
+            except (httptools.HttpParserError, httptools.HttpParserUpgrade) as error:
+                self._doubt = error
+        if self._doubt is not None:
+            self._read_leniently(self._doubt)
         if not self._headers_done and self._received > MAX_HEAD_BYTES:
             self._fail(LostConnectionError("no HTTP reply: its headers are too long"))
+
+    def _read_leniently(self, error: Exception) -> None:
+        """Read a head again that llhttp refuses for what leaves no doubt; the connection is not used again."""
+        head = bytes(self._head)
+        if not self._headers_done and head.startswith(_START) and _HEAD_END.search(head) is None:
+            return  # the rest of the head is still to come
+        plain = None if self._headers_done else plain_head(head)
+        if plain is None:
+            self._fail(LostConnectionError(f"no HTTP reply: {error}"))
+            return
+        received = self._received
+        self._begin()
+        self._received = received
+        self._parser = httptools.HttpResponseParser(self)
+        self._parser.set_dangerous_leniencies(lenient_optional_cr_before_lf=True)  # in the lines of chunks
+        self._closed = True
+        try:
+            self._parser.feed_data(plain)
+        except (httptools.HttpParserError, httptools.HttpParserUpgrade):
+            self._fail(LostConnectionError(f"no HTTP reply: {error}"))
 
     def on_message_begin(self) -> None:
         """Part of httptools' protocol."""
@@ -196,3 +226,32 @@ class HttpConnection(asyncio.Protocol):
         if waiter is not None and not waiter.done():
             waiter.set_exception(error)
         self.abort()
+
+
+def plain_head(received: bytes) -> bytes | None:
+    """Rewrite a whole head that ends its lines with bare line feeds, repeats one length, or names the coding ``identity``.
+
+    RFC 9112 sections 2.2 and 6.3 let a client read the first two. Lengths that differ, and a length beside a coding, stay as they are.
+
+    Returns:
+        The reply with that head; ``None`` if there is nothing to rewrite, or the head is not whole.
+    """
+    head, *rest = _HEAD_END.split(received, maxsplit=1)
+    if not rest or b"\r" in head.replace(b"\r\n", b"\n"):
+        return None
+    kept: list[bytes] = []
+    lengths: set[bytes] = set()
+    for line in head.replace(b"\r\n", b"\n").split(b"\n"):
+        name, _, value = line.partition(b":")
+        match name.lower():
+            case b"content-length":
+                lengths |= {one.strip() for one in value.split(b",")}
+            case b"transfer-encoding" if value.strip().lower() == b"identity":
+                pass
+            case _:
+                kept.append(line)
+    if len(lengths) > 1:
+        return None
+    kept += [b"content-length: " + length for length in lengths]
+    plain = b"\r\n".join(kept) + b"\r\n\r\n" + rest[0]
+    return None if plain == received else plain

@@ -3,6 +3,7 @@
 ``make reference`` writes the page anew.
 """
 
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -342,6 +343,59 @@ ANSWERS: dict[str, Good] = {
     "anthropic: empty answer": Good("anthropic", changed(ANTHROPIC_REPLY, content=[]), "", FinishReason.STOP, True),
     "anthropic: usage missing": Good("anthropic", changed(ANTHROPIC_REPLY, usage=None), "I love parties.", FinishReason.STOP, False),
     "anthropic: usage absurd": Good("anthropic", changed(ANTHROPIC_REPLY, usage={"input_tokens": -1, "output_tokens": "many"}), "I love parties.", FinishReason.STOP, False),
+}  # fmt: skip
+
+
+def events(*data: object, end: str = "\n\n", name: str = "") -> Answer:
+    """A reply of server-sent events; dicts as JSON."""
+    head = f"event: {name}\n" if name else ""
+    lines = [head + "data: " + (one if isinstance(one, str) else json.dumps(one)) for one in data]
+    return Answer(200, (end.join(lines) + end).encode(), {"content-type": "text/event-stream"})
+
+
+def delta(finish_reason: str | None = None, **fields: object) -> dict[str, object]:
+    """A chunk of a chat."""
+    return {"model": "m", "choices": [{"index": 0, "delta": fields, "finish_reason": finish_reason}]}
+
+
+_HELLO, _REST = delta(role="assistant", content="I love "), delta(content="parties.")
+_COUNTS = {"choices": [], "usage": {"prompt_tokens": 20, "completion_tokens": 5}}
+_SAID = events(_HELLO, _REST, delta("stop"), _COUNTS, "[DONE]")
+_BLOCKS: list[dict[str, object]] = [
+    {
+        "type": "message_start",
+        "message": {"model": "c", "content": [], "usage": {"input_tokens": 9, "output_tokens": 1}},
+    },
+    {"type": "content_block_start", "index": 0, "content_block": {"type": "thinking", "thinking": ""}},
+    {"type": "content_block_delta", "index": 0, "delta": {"type": "thinking_delta", "thinking": "Hm."}},
+    {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+    {"type": "ping"},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "I love "}},
+    {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "parties."}},
+    {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 5}},
+    {"type": "message_stop"},
+]
+
+FAILURES |= {
+    "event stream that ends early": ("openai", events(_HELLO, _REST), RETRY, "broken_off"),
+    "event stream with an error": ("openai", events(_HELLO, {"error": {"code": 429, "message": "slow down"}}, "[DONE]"), RETRY, "http_429"),
+    "event stream with an error event": ("openai", events({"message": "no", "code": 500}, name="error"), RETRY, "http_500"),
+    "event stream of nothing": ("openai", events("[DONE]"), RETRY, "malformed_reply"),
+    "event stream of no JSON": ("openai", events("hello", "[DONE]"), RETRY, "malformed_reply"),
+    "anthropic: event stream that ends early": ("anthropic", events(*_BLOCKS[:-2]), RETRY, "broken_off"),
+    "anthropic: event stream with an error": ("anthropic", events(*_BLOCKS[:-2], {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}), RETRY, "overloaded_error"),
+}  # fmt: skip
+ANSWERS |= {
+    "event stream": Good("openai", _SAID, "I love parties.", FinishReason.STOP, True),
+    "event stream with comments and carriage returns": Good("openai", Answer(200, b": ping\r\n\r\n" + _SAID.body.replace(b"\n", b"\r\n")), "I love parties.", FinishReason.STOP, True),
+    "event stream without empty lines": Good("openai", Answer(200, _SAID.body.replace(b"\n\n", b"\n")), "I love parties.", FinishReason.STOP, True),
+    "event stream of one whole reply": Good("openai", events(OPENAI_REPLY), "I love parties.", FinishReason.STOP, True),
+    "event in several lines": Good("openai", events(json.dumps(OPENAI_REPLY, indent=1).replace("\n", "\ndata: ")), "I love parties.", FinishReason.STOP, True),
+    "finish reason done": Good("openai", choice("done", content="Yes."), "Yes.", FinishReason.STOP, True),
+    "finish reason max_length": Good("openai", choice("max_length", content="Yes"), "Yes", FinishReason.LENGTH, True),
+    "finish reason null as text": Good("openai", choice("null", content="Yes."), "Yes.", FinishReason.UNSTATED, True),
+    "finish reason unknown": Good("openai", choice("a new one", content="Yes."), "Yes.", FinishReason.UNSTATED, True),
+    "anthropic: event stream": Good("anthropic", events(*_BLOCKS), "I love parties.", FinishReason.STOP, True),
 }  # fmt: skip
 
 PAGE_FILE = Path(__file__).parents[3] / "docs" / "provider-replies.md"

@@ -44,7 +44,7 @@ class TestRequest:
         await base.complete(request())
         assert stub.seen[0].line == "POST /v1/completions HTTP/1.1"
         assert stub.seen[0].body == (
-            b'{"model":"davinci-002","prompt":"You are shy.\\n\\nDo you \\"like\\" parties?\\n\\n","max_tokens":100}'
+            b'{"model":"davinci-002","prompt":"You are shy.\\n\\nDo you \\"like\\" parties?\\n\\n","max_tokens":100,"stream":false}'
         )
 
     async def test_without_a_system_prompt_has_the_other_as_it_is(
@@ -54,7 +54,7 @@ class TestRequest:
         await base.complete(request(system=None, temperature=1.0, max_tokens=7, stop=("Q:",), seed=3))
         assert stub.seen[0].body == (
             b'{"model":"davinci-002","prompt":"Do you \\"like\\" parties?","temperature":1.0,"max_tokens":7,'
-            b'"seed":3,"stop":["Q:"]}'
+            b'"seed":3,"stop":["Q:"],"stream":false}'
         )
 
     async def test_of_the_same_words_is_the_same(self, base: Gateway) -> None:
@@ -71,7 +71,7 @@ class TestReply:
         assert reply.usage[:2] == Usage(20, 5)[:2]
         assert reply.model_snapshot == "davinci-002"
 
-    @pytest.mark.parametrize("choices", [[], [{"index": 0}], [{"text": None}], ["text"], None])
+    @pytest.mark.parametrize("choices", [[{"index": 0}], [{"text": None}], ["text"], None])
     async def test_without_a_text_is_malformed(
         self, base: Gateway, stub: StubProvider, choices: object
     ) -> None:

@@ -262,7 +262,7 @@ class TestOpenAIReply:
             (choice("stop", content=None, refusal="I can't."), "I can't.", FinishReason.REFUSAL),
             (choice("tool_calls", content=None), "", FinishReason.OTHER),
             (choice("tool_calls", content="Yes."), "Yes.", FinishReason.OTHER),
-            (choice("a new one", content="Yes."), "Yes.", FinishReason.OTHER),
+            (choice("a new one", content="Yes."), "Yes.", FinishReason.UNSTATED),
             (choice(None, content="Yes."), "Yes.", FinishReason.UNSTATED),
             (choice("", content="Yes."), "Yes.", FinishReason.UNSTATED),
             (choice("model_length", content="I love"), "I love", FinishReason.LENGTH),
@@ -296,6 +296,30 @@ class TestOpenAIReply:
         counts["completion_tokens_details"] = {"reasoning_tokens": 317}
         stub.then(changed(OPENAI_REPLY, usage=counts))
         assert (await gateway.complete(ask())).usage == Usage(12, returned, reasoning_tokens=317)
+
+    @pytest.mark.parametrize(
+        "cached",
+        [
+            {"prompt_tokens_details": {"cached_tokens": 8}},
+            {"cached_tokens": 8},
+            {"prompt_cache_hit_tokens": 8, "prompt_cache_miss_tokens": 4, "prompt_tokens_details": None},
+            {"cache_read_input_tokens": 8, "prompt_tokens_details": {"cached_tokens": 0}},
+        ],
+    )
+    async def test_counts_cached_tokens_by_every_provider_s_name(
+        self, stub: StubProvider, gateway: Gateway, ask: Ask, cached: dict[str, object]
+    ) -> None:
+        stub.then(changed(OPENAI_REPLY, usage={"prompt_tokens": 12, "completion_tokens": 2, **cached}))
+        assert (await gateway.complete(ask())).usage == Usage(12, 2, 8)
+
+    async def test_without_a_text_is_no_answer_where_tokens_are_counted(
+        self, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        stub.then(
+            choice("stop", content=None), changed(json.loads(choice("stop", content=None).body), usage=None)
+        )
+        assert (await gateway.complete(ask())).no_answer is not None
+        assert (await gateway.complete(ask())).no_answer is None
 
     @pytest.mark.parametrize(
         "counts", [None, {}, {"prompt_tokens": 3}, {"prompt_tokens": "3", "completion_tokens": -1}]

@@ -26,7 +26,10 @@ class TestOpenAIBody:
         stub.then(good("openai"))
         await gateway.complete(ask())
         assert stub.seen[0].line == "POST /v1/chat/completions HTTP/1.1"
-        assert stub.seen[0].body == b'{"model":"gpt-4o-2024-08-06","messages":[%s,%s]}' % (SYSTEM, USER)
+        assert stub.seen[0].body == b'{"model":"gpt-4o-2024-08-06","messages":[%s,%s],"stream":false}' % (
+            SYSTEM,
+            USER,
+        )
 
     async def test_has_every_parameter_that_was_asked_for(
         self, stub: StubProvider, gateway: Gateway, ask: Ask
@@ -38,7 +41,7 @@ class TestOpenAIBody:
         )
         assert stub.seen[0].body == (
             b'{"logit_bias":{"1":2},"model":"gpt-4o-2024-08-06","messages":[%s,%s],"temperature":0.0,"top_p":0.9,'
-            b'"max_tokens":64,"seed":7,"stop":["END"]}' % (SYSTEM, USER)
+            b'"max_tokens":64,"seed":7,"stop":["END"],"stream":false}' % (SYSTEM, USER)
         )
 
     async def test_of_a_reasoning_model_has_what_its_family_takes(
@@ -46,7 +49,10 @@ class TestOpenAIBody:
     ) -> None:
         stub.then(good("openai"))
         await gateway.complete(ask(name="o3-mini", temperature=0.0, max_tokens=64, system=None))
-        assert stub.seen[0].body == b'{"model":"o3-mini","messages":[%s],"max_completion_tokens":64}' % USER
+        assert (
+            stub.seen[0].body
+            == b'{"model":"o3-mini","messages":[%s],"max_completion_tokens":64,"stream":false}' % USER
+        )
 
     async def test_is_plain_utf_8(self, stub: StubProvider, gateway: Gateway, ask: Ask) -> None:
         stub.then(good("openai"))
@@ -62,7 +68,7 @@ class TestAnthropicBody:
         await gateway.complete(ask("anthropic"))
         assert stub.seen[0].line == "POST /v1/messages HTTP/1.1"
         assert stub.seen[0].body == (
-            b'{"model":"claude-3-haiku-20240307","system":"You are outgoing.","messages":[%s],"max_tokens":1024}'
+            b'{"model":"claude-3-haiku-20240307","system":"You are outgoing.","messages":[%s],"max_tokens":1024,"stream":false}'
             % USER
         )
 
@@ -74,7 +80,7 @@ class TestAnthropicBody:
         await gateway.complete(ask("anthropic", system=None, **parameters, extra={"top_k": 5}))
         assert stub.seen[0].body == (
             b'{"top_k":5,"model":"claude-3-haiku-20240307","messages":[%s],"temperature":1.0,"top_p":0.9,'
-            b'"max_tokens":64,"stop_sequences":["END"]}' % USER
+            b'"max_tokens":64,"stop_sequences":["END"],"stream":false}' % USER
         )
 
 

@@ -19,8 +19,9 @@ MEGABYTE = 2**20
 REFUSED = {
     "both framings": CHUNKED + b"content-length: 2\r\n\r\n0\r\n\r\n",
     "both framings, the other way round": OK + b"content-length: 2\r\ntransfer-encoding: chunked\r\n\r\n0\r\n\r\n",
-    "two lengths": OK + b"content-length: 2\r\ncontent-length: 2\r\n\r\n{}",
-    "a list of lengths": OK + b"content-length: 2, 2\r\n\r\n{}",
+    "two lengths": OK + b"content-length: 2\r\ncontent-length: 3\r\n\r\n{}",
+    "a list of lengths": OK + b"content-length: 2, 3\r\n\r\n{}",
+    "two equal lengths and a coding": CHUNKED + b"content-length: 2\r\ncontent-length: 2\r\n\r\n0\r\n\r\n",
     "a signed length": OK + b"content-length: +2\r\n\r\n{}",
     "a hexadecimal length": OK + b"content-length: 0x2\r\n\r\n{}",
     "an endless length": OK + b"content-length: 99999999999999999999999999\r\n\r\n{}",
@@ -30,7 +31,6 @@ REFUSED = {
     "a hidden transfer coding": OK + b"transfer-encoding: \x0bchunked\r\n\r\n0\r\n\r\n",
     "a space before the colon": OK + b"content-length : 2\r\n\r\n{}",
     "a folded header": OK + b"x: y\r\n z\r\ncontent-length: 2\r\n\r\n{}",
-    "bare line feeds": b"HTTP/1.1 200 OK\ncontent-length: 2\n\n{}",
     "a bare carriage return": OK + b"x: y\rz: w\r\ncontent-length: 2\r\n\r\n{}",
     "a null in a header": OK + b"x: \0\r\ncontent-length: 2\r\n\r\n{}",
     "a chunk of no length": CHUNKED + b"\r\nzz\r\n{}\r\n0\r\n\r\n",
@@ -48,6 +48,13 @@ REFUSED = {
     "headers without an end": OK + b"x: " + b"y" * (MAX_HEAD_BYTES + 1),
     "interim replies without an end": b"HTTP/1.1 100 Continue\r\n\r\n" * (MAX_HEAD_BYTES // 20),
 }  # fmt: skip
+
+ODD = {
+    "one length twice": OK + b"content-length: 2\r\nContent-Length: 2\r\n\r\n{}",
+    "one length in a list": OK + b"content-length: 2, 2\r\n\r\n{}",
+    "bare line feeds": b"HTTP/1.1 200 OK\ncontent-length: 2\n\n{}",
+    "the coding identity": OK + b"Transfer-Encoding: Identity\r\nContent-Length: 2\r\n\r\n{}",
+}
 
 READ = {
     "chunks": (CHUNKED + b"\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n", b"abcde"),
@@ -88,6 +95,17 @@ class TestReplies:
                 got = await pool.exchange(request(b"x"), soon())
                 assert (got.body, "x" in got.headers, "link" in got.headers) == (body, False, False)
             assert server.connections == 1
+
+    @pytest.mark.parametrize("name", ODD)
+    @pytest.mark.parametrize("piece", [1, 7, 10_000])
+    async def test_with_an_odd_but_clear_head_are_read_and_end_the_connection(
+        self, name: str, piece: int, open_pool: OpenPool
+    ) -> None:
+        async with RawServer(CutConnection(ODD[name], piece).serve, echoes) as server:
+            pool = open_pool(server)
+            assert (await pool.exchange(request(b"first"), soon())).body == b"{}"
+            assert (await pool.exchange(request(b"second"), soon())).body == b"second"
+            assert server.connections == 2
 
     @pytest.mark.parametrize(
         "head", [b"HTTP/1.1 200 OK\r\n", b"HTTP/1.0 200 OK\r\n", OK + b"connection: close\r\n"]
@@ -156,13 +174,15 @@ class TestContent:
         ("coding", "body"),
         [
             ("gzip", gzip.compress(b"abcde")),
+            ("x-gzip", gzip.compress(b"abcde")),
+            ("gzip, identity", gzip.compress(b"abcde")),
             (" GZIP ", gzip.compress(b"abcde")),
             ("deflate", zlib.compress(b"abcde")),
             ("gzip, deflate", zlib.compress(gzip.compress(b"abcde"))),
             ("identity", b"abcde"),
             ("utf-8", b"abcde"),
         ],
-        ids=["gzip", "in capitals", "deflate", "both", "none", "no coding"],
+        ids=["gzip", "older name", "with identity", "in capitals", "deflate", "both", "none", "no coding"],
     )
     def test_is_unpacked(self, coding: str, body: bytes) -> None:
         assert decoded(packed(body, coding)).body == b"abcde"
