@@ -42,10 +42,12 @@ def warning_lines(warnings: Iterable[Mapping[str, Any]], headline: str | None = 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 _TAGGED_FLAG = re.compile("(?<=\N{WAVING BLACK FLAG})[\U000e0020-\U000e007e]+\U000e007f")
 _INVISIBLE = "\N{REPLACEMENT CHARACTER}"
+_LINE_BREAKS = re.compile("[\t ]*[\n\r\v\f\x85\u2028\u2029]\\s*")
 
 
 def printable(text: str) -> str:
-    """Untrusted text without control characters; sequences of emoji and joined letters stay whole."""
+    """Return untrusted text on one line without control characters; emoji and joined letters stay whole."""
+    text = _LINE_BREAKS.sub(" ", text)
     pieces, end = [], 0
     for flag in _TAGGED_FLAG.finditer(text):
         pieces += [_plain(text[end : flag.start()]), flag[0]]
@@ -68,4 +70,10 @@ def shortened(text: str, width: int) -> str:
 
 
 def _plain(text: str) -> str:
-    return "".join(char if char.isprintable() or char in _JOINERS else _INVISIBLE for char in text)
+    return "".join(_shown(char) for char in text)
+
+
+def _shown(char: str) -> str:
+    if char.isprintable() or char in _JOINERS:
+        return char
+    return " " if char.isspace() else _INVISIBLE

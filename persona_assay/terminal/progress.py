@@ -16,7 +16,7 @@ from rich.text import Text
 
 from persona_assay.terminal.consoles import printable
 from persona_assay.terminal.failures import failure_view, retrying_words, status_words
-from persona_assay.terminal.quantities import counted, dollars, duration
+from persona_assay.terminal.quantities import SECONDS_PER_MINUTE, counted, dollars, duration
 
 Json = Mapping[str, Any]
 
@@ -145,7 +145,7 @@ class JobProgress:
         rate = self._rate()
         if rate:
             remaining = sum(stage.total - stage.done for stage in self.stages)
-            figures.append(f"{rate:,.0f} calls/s")
+            figures += _speed(rate)
             if remaining and job["finished_at"] is None:
                 figures.append(f"ETA {duration(max(0.0, remaining / rate - since))}")
         figures += [f"cost {dollars(job['cost']['usd'])}", f"elapsed {duration(self._elapsed + since)}"]
@@ -206,6 +206,14 @@ def shown(console: Console) -> Iterator[Callable[[Json], None]]:
 
     with live or nullcontext():
         yield show
+
+
+def _speed(rate: float) -> list[str]:
+    """A rate such as ``12 calls/s`` or, below one per second, ``5 calls/min``; nothing if it rounds to 0."""
+    if rate >= 1:
+        return [f"{rate:,.0f} calls/s"]
+    per_minute = round(rate * SECONDS_PER_MINUTE)
+    return [f"{counted(per_minute, 'call')}/min"] if per_minute else []
 
 
 def _stops(job: Json, before: str | None) -> bool:

@@ -25,7 +25,7 @@ from app.llm.replies.header_values import (
 from app.llm.replies.limit_headers import read_limits
 from app.llm.replies.meanings import Meaning, meaning
 from app.llm.replies.texts import storable
-from app.llm.replies.transport_reply import NotConnectedError, ReplyTooLongError
+from app.llm.replies.transport_reply import NotConnectedError, ReplyTooLongError, words_of
 from app.ports import FailureKind, ModelCallError
 from app.telemetry.redaction import traces_of
 
@@ -188,16 +188,11 @@ def not_connected(error: BaseException, key: SecretStr | None) -> ModelCallError
             return address_refused(str(cause))
     unsent = _is_unsent(causes)
     return ModelCallError(
-        readable(_words(causes[-1]), key),
+        readable(words_of(causes[-1]), key),
         kind=FailureKind.RETRY,
         code="connection_failed" if unsent else "connection_lost",
         maybe_paid=not unsent,
     )
-
-
-def _words(cause: BaseException) -> str:
-    """What broke a connection; ours says it in words, others' say little without their type."""
-    return str(cause) if isinstance(cause, NotConnectedError) else f"{type(cause).__name__}: {cause}"
 
 
 def _is_unsent(causes: Sequence[BaseException]) -> bool:

@@ -26,5 +26,11 @@ class LostConnectionError(ConnectionError):
     """The connection broke, or what came over it was no HTTP reply, after the request may have been sent."""
 
 
+def words_of(error: BaseException) -> str:
+    """Return why a connection failed, without the class of the exception or its error number."""
+    known = error.strerror if isinstance(error, OSError) else None
+    return (known or str(error) or "the connection failed").strip()
+
+
 class ReplyTooLongError(Exception):
     """The reply is longer than any answer can be."""

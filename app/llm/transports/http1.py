@@ -8,7 +8,7 @@ from typing import cast
 
 import httptools
 
-from app.llm.replies.transport_reply import LostConnectionError, Reply, ReplyTooLongError
+from app.llm.replies.transport_reply import LostConnectionError, Reply, ReplyTooLongError, words_of
 
 MAX_HEAD_BYTES = 64 * 1024
 """Longest status line and headers, those of interim replies (1xx) included; looked at after each read."""
@@ -118,9 +118,8 @@ class HttpConnection(asyncio.Protocol):
         if exc is None and self._headers_done and not self._framed:
             self._complete()  # a body without a length ends where the connection does
         else:
-            self._fail(
-                LostConnectionError(str(exc) if exc else "closed by the server before its reply was whole")
-            )
+            why = words_of(exc) if exc else "the server closed the connection before its reply was complete"
+            self._fail(LostConnectionError(why))
 
     def data_received(self, data: bytes) -> None:
         """Part of asyncio.Protocol."""

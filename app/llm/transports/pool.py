@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import aiohappyeyeballs
 
 from app.guard.targets import AddressInfo, Guard, Target, TargetRefusedError
-from app.llm.replies.transport_reply import NotConnectedError, Reply
+from app.llm.replies.transport_reply import NotConnectedError, Reply, words_of
 from app.llm.transports.http1 import HttpConnection
 
 CONNECT_SECONDS = 10.0
@@ -206,4 +206,4 @@ def _words(error: Exception, server: Server) -> str:
         return f"nothing listens at {server.host}:{server.port}"
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"the certificate of {server.host} is not accepted: {error.verify_message}"
-    return f"no connection to {server.host}:{server.port}: {type(error).__name__}: {error}"
+    return f"no connection to {server.host}:{server.port}: {words_of(error)}"

@@ -16,9 +16,16 @@ def test_what_readers_see_as_characters_stays_whole(text: str) -> None:
     assert printable(f"a{text}b") == f"a{text}b"
 
 
-@pytest.mark.parametrize("hidden", ["\x1b[31m", "\u202e", "\r", "\U000e0041", "\u2066", "\x9b"])
+@pytest.mark.parametrize("hidden", ["\x1b[31m", "\u202e", "\U000e0041", "\u2066", "\x9b"])
 def test_what_hides_or_moves_text_is_replaced(hidden: str) -> None:
     assert printable(f"a{hidden}b")[1] == "\N{REPLACEMENT CHARACTER}"
+
+
+@pytest.mark.parametrize(
+    "space", ["\n", "\r", "\r\n", " \n\n\t", "\t", "\v", "\x85", "\u2029", "\xa0", "\u202f", "\u3000"]
+)
+def test_line_breaks_and_other_white_space_are_a_space(space: str) -> None:
+    assert printable(f"a{space}b") == "a b"
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 import io
 
+import pytest
 from rich.console import Console
 
 from persona_assay.terminal.failures import status_words
@@ -93,6 +94,17 @@ class TestJobProgress:
             "generation 100/100 · judging 900/900 (3 failed) · completed · 100 calls/s"
             " · cost $0.0123 · elapsed 0:10"
         )
+
+    @pytest.mark.parametrize(
+        ("seconds", "speed"),
+        [(20.0, ["2 calls/s"]), (80.0, ["30 calls/min"]), (2400.0, ["1 call/min"]), (40_000.0, [])],
+    )
+    def test_a_slow_job_has_a_rate_per_minute_and_never_0(self, seconds: float, speed: list[str]) -> None:
+        clock = Clock()
+        progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
+        clock.now += seconds
+        progress.update(job(progress=progress_of(generated=40, judged=0)))
+        assert [each for each in progress.figures().split(" · ") if "call" in each] == speed
 
     def test_a_cancelled_job_has_no_time_left(self) -> None:
         assert "ETA" not in JobProgress(job("cancelled")).line()
