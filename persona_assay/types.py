@@ -983,6 +983,8 @@ class CheckIn(TypedDict):
     seed: NotRequired[int | None]
     """Run n of a cell is sent seed + n, so that runs differ."""
     stop: NotRequired[Sequence[str]]
+    system: NotRequired[Literal["message", "in_user_turn"]]
+    """Where the persona is sent: as the system message, or `in_user_turn`, at the head of the user's message, for models whose chat template or provider takes no system message."""
     extra: NotRequired[Mapping[str, Any]]
     """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
     attributes: NotRequired[Mapping[str, str]]
@@ -2422,6 +2424,8 @@ class ModelIn(TypedDict):
     seed: NotRequired[int | None]
     """Run n of a cell is sent seed + n, so that runs differ."""
     stop: NotRequired[Sequence[str]]
+    system: NotRequired[Literal["message", "in_user_turn"]]
+    """Where the persona is sent: as the system message, or `in_user_turn`, at the head of the user's message, for models whose chat template or provider takes no system message."""
     extra: NotRequired[Mapping[str, Any]]
     """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
     attributes: NotRequired[Mapping[str, str]]

@@ -21,7 +21,7 @@ from app.domain.jobs.source_request import JobTextsIn, UploadTextsIn
 from app.domain.jobs.verdicts_request import MOST_UNITS, GradesIn, ImportedJudgeIn, VerdictsIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
-from app.domain.providers.model import ModelParameters
+from app.domain.providers.model import ModelParameters, SystemPlace
 from app.domain.providers.reuse import NO_REUSE, Reuse, ReuseScope
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import parse_threshold
@@ -157,6 +157,11 @@ class ModelIn(Body):
     )
     stop: list[Annotated[Text, Field(min_length=1, max_length=300)]] = Field(
         default_factory=list, max_length=8
+    )
+    system: SystemPlace = Field(
+        "message",
+        description="Where the persona is sent: as the system message, or `in_user_turn`, at the head of the user's "
+        "message, for models whose chat template or provider takes no system message.",
     )
     extra: Annotated[dict[str, Any], AfterValidator(_extra)] = Field(
         default_factory=dict,

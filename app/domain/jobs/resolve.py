@@ -94,7 +94,10 @@ def look_up_model(given: ModelIn, catalog: Catalog) -> tuple[Model, str | None]:
     if not name:
         problem = f"{given.model!r} must have the form connection/model"
     id_, takes = catalog.connection_id(connection), catalog.takes(connection, name, given.family)
-    return Model(given.label or given.model, id_, name, given.parameters, simulated, takes), problem
+    if given.system == "in_user_turn" and takes.format == "completions":
+        problem = "the connection's wire format has no system message; leave out `system`"
+    label = given.label or given.model
+    return Model(label, id_, name, given.parameters, simulated, takes, system=given.system), problem
 
 
 class _Resolver:

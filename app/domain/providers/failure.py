@@ -71,7 +71,7 @@ _UNREACHABLE = "Check that the server is running and that the connection's base 
 _LATER = "Try again in a few minutes."
 _REMEDIES: Mapping[str, str] = {
     **dict.fromkeys(NO_CREDIT_CODES, _ADD_CREDIT),
-    NO_SYSTEM_MESSAGE: "Start the server with a chat template that takes a system message, or submit with another model.",
+    NO_SYSTEM_MESSAGE: 'Submit with `"system": "in_user_turn"` on the model, which puts the system prompt at the head of the user\'s message.',
     "API_KEY_INVALID": _KEY,
     "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
     "address_refused": "Use a public https address, or have the operator allow its network.",

@@ -3,12 +3,16 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Literal, NamedTuple, Self
 
 from pydantic import Field
 
 ConnectionKind = Literal["openai", "anthropic", "completions"]
 """The wire format that a provider speaks; ``completions`` is OpenAI's older one for base models, which know no roles."""
+
+
+SystemPlace = Literal["message", "in_user_turn"]
+"""Where a model reads the system prompt: in a system message, or at the head of the user's message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ class Model:
         takes: Which parameters it took when its job was submitted; ``None`` for a model that is never called, and in jobs
             from before this was kept.
         imported: Where its verdicts come from, for a judge that is never called.
+        system: Where the system prompt is sent.
     """
 
     label: str
@@ -109,6 +114,7 @@ class Model:
     simulated: bool = False
     takes: Takes | None = None
     imported: Provenance | None = None
+    system: SystemPlace = "message"
 
 
 class Stage(StrEnum):
@@ -179,6 +185,12 @@ class ChatRequest(NamedTuple):
     user: str
     request_id: str
     deadline_seconds: float = 120.0
+
+    def placed(self) -> Self:
+        """Return the request with the system prompt in the user's message if the model takes no system message."""
+        if self.system is None or self.model.system == "message":
+            return self
+        return self._replace(system=None, user=f"{self.system}\n\n{self.user}")
 
 
 @dataclass(frozen=True, slots=True)

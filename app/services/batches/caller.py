@@ -139,7 +139,7 @@ class BatchCaller:
         *,
         waits: int,
     ) -> None:
-        request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}")
+        request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}").placed()
         call = new_uuid()
         try:
             words = self.chat.encode(request)

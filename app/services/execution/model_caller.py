@@ -160,7 +160,7 @@ class ModelCaller:
         while True:
             attempts.made += 1
             number = claim.attempts_before + attempts.made
-            request = ChatRequest(model, system, user, f"{path}/a{number}", self._deadline)
+            request = ChatRequest(model, system, user, f"{path}/a{number}", self._deadline).placed()
             sent_at = time.monotonic()
             try:
                 reply = await self._attempt(request, key, claim, stop, number)

@@ -119,7 +119,7 @@ class SharedReplies:
         scope = reuse.of(question.key.stage)
         if scope is ReuseScope.OFF:
             return None
-        request = ChatRequest(question.model, question.system, question.user, "")
+        request = ChatRequest(question.model, question.system, question.user, "").placed()
         try:
             with stop.interruptible():
                 await self._requests.prepare(question.model.connection, question.claim.tenant)

@@ -89,7 +89,7 @@ def judged(
     """
     by_label = sorted(spec.judges, key=lambda judge: judge.label)
     judges, used = [judge.label for judge in by_label], spec.instrument
-    sampled = [each.parameters for each in spec.models if model in {None, each.label}]
+    sampled = [(each.parameters, each.system) for each in spec.models if model in {None, each.label}]
     side = Judged(
         judges,
         None,

@@ -210,6 +210,7 @@ def _model(model: Model) -> dict[str, Any]:
             "stop": list(parameters.stop),
             "extra": dict(parameters.extra),
         },
+        "system": model.system,
         **({} if model.takes is None else parameters_of(model).model_dump()),
         **({} if model.imported is None else {"imported": asdict(model.imported)}),
     }
@@ -228,10 +229,22 @@ def deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
 def _own_deviations(spec: JobSpec) -> list[str]:
     return [
         *_uneven_deviations(spec),
+        *_system_deviations(spec),
         *_judge_deviations(spec),
         *_hardening_deviations(spec),
         *_grouping_deviations(spec),
         *_reuse_deviations(spec.reuse),
+    ]
+
+
+def _system_deviations(spec: JobSpec) -> list[str]:
+    """Models that get their system prompt in the user's message."""
+    called = [*([] if spec.provided else spec.models), *(spec.judges[n] for n in spec.asked_judges)]
+    return [
+        f"{model.label} was sent the system prompt at the head of the user's message; "
+        "the papers send a system message."
+        for model in called
+        if model.system == "in_user_turn"
     ]
 
 

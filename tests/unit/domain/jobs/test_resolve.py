@@ -9,6 +9,7 @@ from app.domain.jobs.plan import atomic
 from app.domain.jobs.request import DimensionIn, ResponseIn
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.resolve_responses import MAX_RUN
+from app.domain.providers.model import Takes
 from tests.job_requests import a_dimension, a_model, a_persona, a_response
 from tests.unit.domain.job_samples import (
     CATALOG,
@@ -267,3 +268,12 @@ class TestExistingTexts:
 
     def test_none_at_all_is_an_error(self) -> None:
         assert list(wrong(texts())) == ["/responses"]
+
+
+def test_a_base_model_has_no_system_message_to_move() -> None:
+    of_base = replace(CATALOG, takes=lambda *_: Takes(table="t/1", format="completions"))
+    with pytest.raises(InvalidJobError) as caught:
+        resolve(draft(models=(a_model("acme/m", system="in_user_turn"),)), of_base)
+    assert [(error.pointer, error.message) for error in caught.value.errors] == [
+        ("/models/0", "the connection's wire format has no system message; leave out `system`")
+    ]
