@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection
+from datetime import date
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
@@ -55,6 +56,7 @@ class Rule(BaseModel):
     statuses: frozenset[int] = frozenset()
     words: tuple[Pattern, ...] = ()
     source: Annotated[str, Field(pattern=r"^https://")]
+    checked: date | None = None
 
     def fits(self, status: int, codes: Collection[str], words: str) -> bool:
         """Return whether the rule applies to a reply."""

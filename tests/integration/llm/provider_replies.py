@@ -244,6 +244,9 @@ FILTERS = {
 }  # fmt: skip
 
 NO_CREDIT = {
+    "OpenAI: prepaid credit used up": ("openai", fault(429, "Your organization has no prepaid credits remaining.", type="insufficient_quota", code="credit_balance_exhausted"), JOB, "insufficient_quota"),
+    "OpenAI: the project's spend limit": ("openai", fault(429, "Your project reached a configured hard spend limit.", type="insufficient_quota", code="project_spend_limit_exceeded"), JOB, "insufficient_quota"),
+    "a proxy's Anthropic: spend limit": ("openai", fault(400, "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", type="invalid_request_error"), JOB, "insufficient_quota"),
     "Zhipu: no credit": ("openai", fault(429, "您的账户已欠费,请充值后重试", code="1113"), JOB, "insufficient_quota"),
     "Z.ai: no credit": ("openai", fault(429, _BROKE, code="1113"), JOB, "insufficient_quota"),
     "Moonshot: no credit": ("openai", fault(429, "You exceeded your current token quota: org-x 0, please check your account balance", type="exceeded_current_quota_error"), JOB, "insufficient_quota"),
