@@ -27,10 +27,13 @@ NO_CREDIT_CODES = frozenset(
     }
 )
 """Codes of a used-up account that jobs show as they are; all others are shown as ``insufficient_quota``."""
+STREAM_ONLY = "streaming_required"
+"""Our code for a server that answers only with event streams."""
 NO_SYSTEM_MESSAGE = "system_message_not_supported"
 """Our code for a model whose chat template, or whose provider, takes no system message."""
 _CAUSES: Mapping[str, str] = {
     **dict.fromkeys(NO_CREDIT_CODES, _CREDIT),
+    STREAM_ONLY: "{who} answers {model} only with an event stream",
     NO_SYSTEM_MESSAGE: "{model} takes no system message, and the persona is one",
     "API_KEY_INVALID": _REJECTED,
     "DeploymentNotFound": _NO_MODEL,
@@ -74,6 +77,7 @@ _REMEDIES: Mapping[str, str] = {
     NO_SYSTEM_MESSAGE: 'Submit with `"system": "in_user_turn"` on the model, which puts the system prompt at the head of the user\'s message.',
     "API_KEY_INVALID": _KEY,
     "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
+    STREAM_ONLY: "Set `stream: true` for the connection in the operator's file of connections.",
     "address_refused": "Use a public https address, or have the operator allow its network.",
     "authentication_error": _KEY,
     "connection_failed": _UNREACHABLE,

@@ -31,7 +31,7 @@ class BatchEndpoints(ABC, Generic[SdkClient]):
     def __init__(
         self, connection: Connection, make_client: Callable[[Connection, httpx2.AsyncClient], SdkClient]
     ) -> None:
-        self._key = connection.api_key
+        self._key, self._guard = connection.api_key, connection.guard
         transport = guarded(connection.guard)
         self._client = make_client(connection, http_client(self._key, transport, bounded=False))
 

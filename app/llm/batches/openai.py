@@ -3,13 +3,15 @@
 import asyncio
 import contextlib
 import json
+import re
 import tempfile
 from collections.abc import AsyncGenerator, AsyncIterator, Collection
 from datetime import datetime
 from http import HTTPStatus
 from typing import IO, Literal
 
-from openai import AsyncOpenAI
+import httpx2
+from openai import APIStatusError, AsyncOpenAI
 from openai.types import Batch
 from pydantic import SecretStr
 
@@ -21,6 +23,7 @@ from app.llm.formats import wire
 from app.llm.formats.openai import OpenAIChat
 from app.llm.replies import errors
 from app.llm.replies.redact_key import keyless
+from app.llm.transports.sdk import guarded, http_client
 from app.ports import BatchRefusedError, BatchTooLargeError, FailureKind, ModelCallError, UploadedBatch
 
 MOST_BYTES = 190_000_000
@@ -32,6 +35,16 @@ OUR_NAME = "persona_assay_batch"
 _ENDPOINT: Literal["/v1/chat/completions"] = "/v1/chat/completions"
 _PURPOSE: Literal["batch"] = "batch"
 _ENDED = frozenset({"completed", "expired", "cancelled", "failed"})
+_MOVED = frozenset({301, 302, 303, 307, 308})
+READY_WAITS = (2.0, 5.0, 10.0, 20.0, *(30.0,) * 20)
+"""Seconds between attempts at a batch whose uploaded file the provider is still checking; some 10 minutes in all."""
+FILE_PENDING = "file_pending"
+"""Our code for a file that is not ready after that; it is then uploaded anew."""
+_PENDING = re.compile(
+    r"\bfile\b.*(not (yet )?(ready|processed|available)|pending|still (being )?process|is processing)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Azure's words, for which there is no code: https://learn.microsoft.com/azure/ai-foundry/openai/how-to/batch."""
 _ENQUEUED_LIMIT = "token_limit_exceeded"
 """Code of a batch that was turned down because too many tokens are waiting already, its own included."""
 
@@ -71,16 +84,30 @@ class OpenAIBatches(BatchEndpoints[AsyncOpenAI]):
                 raise too_large(error) from None
 
         async def submit(name: str) -> str:
-            async with self._asking():
-                batch = await self._client.batches.create(
-                    input_file_id=uploaded.id,
-                    endpoint=_ENDPOINT,
-                    completion_window="24h",
-                    metadata={OUR_NAME: name},
-                )
-            return batch.id
+            for wait in (*READY_WAITS, None):
+                try:
+                    return await self._create(uploaded.id, name)
+                except ModelCallError as error:
+                    if not _is_pending(error):
+                        raise
+                    pending = error
+                if wait is not None:
+                    await asyncio.sleep(wait)
+            raise ModelCallError(
+                str(pending), kind=FailureKind.RETRY, code=FILE_PENDING, status=pending.status
+            )
 
         return UploadedBatch(uploaded.id, submit)
+
+    async def _create(self, file_id: str, name: str) -> str:
+        async with self._asking():
+            batch = await self._client.batches.create(
+                input_file_id=file_id,
+                endpoint=_ENDPOINT,
+                completion_window="24h",
+                metadata={OUR_NAME: name},
+            )
+        return batch.id
 
     async def delete_file(self, name: str, file_id: str | None, since: datetime) -> bool:
         """Deletes a file; one whose id is not known is looked for by its name."""
@@ -143,11 +170,43 @@ class OpenAIBatches(BatchEndpoints[AsyncOpenAI]):
     async def _lines(self, file_id: str | None) -> AsyncGenerator[str]:
         if not file_id:
             return
+        moved_to: str | None = None
+        async with self._asking(None):
+            try:
+                async with self._client.files.with_streaming_response.content(file_id) as content:
+                    async for line in batch_wire.lines(content.iter_bytes()):
+                        yield line
+            except APIStatusError as error:
+                moved_to = error.response.headers.get("location") if error.status_code in _MOVED else None
+                if moved_to is None:
+                    raise
+                base = error.request.url
+        if moved_to is not None:
+            async with contextlib.aclosing(self._moved_lines(base.join(moved_to), base.scheme)) as lines:
+                async for line in lines:
+                    yield line
+
+    async def _moved_lines(self, url: httpx2.URL, scheme: str) -> AsyncGenerator[str]:
+        """The lines of a file that the provider keeps on another server, which is sent no key; one redirect is followed."""
+        if url.scheme not in {"https", scheme}:
+            raise ModelCallError(
+                f"the file of answers is moved to an address of {url.scheme}, not https",
+                kind=FailureKind.JOB,
+                code="file_moved",
+            )
         async with (
             self._asking(None),
-            self._client.files.with_streaming_response.content(file_id) as content,
+            http_client(None, guarded(self._guard), bounded=False) as client,
+            client.stream("GET", url) as response,
         ):
-            async for line in batch_wire.lines(content.iter_bytes()):
+            if response.status_code != HTTPStatus.OK:
+                raise errors.refused(
+                    response.status_code,
+                    "the file of answers is moved, and can't be read there",
+                    response.headers,
+                    None,
+                )
+            async for line in batch_wire.lines(response.aiter_bytes()):
                 yield line
 
     async def _retrieve(self, provider_id: str) -> Batch:
@@ -162,6 +221,14 @@ async def _write(file: IO[bytes], calls: AsyncIterator[tuple[str, str]]) -> None
         if file.tell() > MOST_BYTES:
             raise BatchTooLargeError(f"the calls take more than {MOST_BYTES:,} bytes", for_now=False)
     file.seek(0)
+
+
+def _is_pending(error: ModelCallError) -> bool:
+    return error.status in {
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.CONFLICT,
+        HTTPStatus.UNPROCESSABLE_ENTITY,
+    } and (_PENDING.search(str(error)) is not None)
 
 
 def _refused(batch: Batch, key: SecretStr | None) -> BatchRefusedError | BatchTooLargeError:

@@ -119,6 +119,7 @@ class Connection:
         families: Names by which the model table knows the families of models whose own names say nothing, such as those of
             deployments.
         allow_extra: Fields that jobs may set in ``extra`` beside those that all may; the operator says so.
+        stream: Whether calls ask for server-sent events, for a server that answers no other way.
         guard: Says to which addresses it may lead; ``None`` for all, where the operator configured it.
         tenant: Whose jobs may call it; ``None`` for everybody's, where the operator configured it.
     """
@@ -134,6 +135,7 @@ class Connection:
     batches: bool = False
     families: Mapping[str, str] = field(default_factory=dict)
     allow_extra: tuple[str, ...] = ()
+    stream: bool = False
     guard: Guard | None = None
     tenant: str | None = None
 
@@ -245,6 +247,7 @@ class _Entry(_Section):
     batches: bool | None = None
     families: Mapping[str, str] = Field(default_factory=dict)
     allow_extra: tuple[Annotated[str, AfterValidator(_free_field)], ...] = ()
+    stream: bool = False
 
 
 class _File(_Section):
@@ -360,6 +363,7 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
         batches=base_url == default_url if entry.batches is None else entry.batches,
         families=entry.families,
         allow_extra=entry.allow_extra,
+        stream=entry.stream,
     )
 
 

@@ -1,7 +1,7 @@
 """Anthropic's Messages API."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
@@ -21,6 +21,7 @@ class AnthropicChat(Chat):
 
     path = "/v1/messages"
     faults = Faults(APIStatusError, APIConnectionError)
+    streaming: ClassVar[Mapping[str, object]] = {"stream": True}
 
     @staticmethod
     def client(connection: Connection, http_client: httpx2.AsyncClient) -> AsyncAnthropic:

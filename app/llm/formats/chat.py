@@ -31,13 +31,16 @@ class Chat(ABC):
     Attributes:
         path: Where calls go, below the connection's base URL.
         faults: The SDK's errors.
+        streaming: Fields of the body that ask for server-sent events.
     """
 
     path: ClassVar[str]
     faults: ClassVar[Faults]
+    streaming: ClassVar[Mapping[str, object]]
 
     def __init__(self, connection: Connection, transport: TransportKind) -> None:
         self._key = connection.api_key
+        self._streaming = dict(self.streaming) if connection.stream else {"stream": False}
         self._limits = LimitHeaders()
         self._reading = asyncio.Lock()  # long replies, one at a time: other connections' find a free thread
         self._forms = BodyForms(self._sent)
@@ -104,7 +107,7 @@ class Chat(ABC):
 
     def _sent(self, request: ChatRequest) -> dict[str, object]:
         """Return the body of a direct call. Some servers stream unless told otherwise."""
-        return {**self.body(request), "stream": False}
+        return {**self.body(request), **self._streaming}
 
     async def probe(self) -> None:
         """Posts an empty object where calls go.

@@ -1,7 +1,7 @@
 """OpenAI's Chat Completions, and every server that speaks its format."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
@@ -23,6 +23,7 @@ class OpenAIChat(Chat):
 
     path = "/chat/completions"
     faults = Faults(APIStatusError, APIConnectionError)
+    streaming: ClassVar[Mapping[str, object]] = {"stream": True, "stream_options": {"include_usage": True}}
 
     @staticmethod
     def client(connection: Connection, http_client: httpx2.AsyncClient) -> AsyncOpenAI:

@@ -11,7 +11,7 @@ import aiohttp
 import httpx2
 from pydantic import SecretStr
 
-from app.domain.providers.failure import NO_CREDIT_CODES, NO_SYSTEM_MESSAGE
+from app.domain.providers.failure import NO_CREDIT_CODES, NO_SYSTEM_MESSAGE, STREAM_ONLY
 from app.domain.providers.model import ProviderLimits
 from app.guard.targets import TargetRefusedError
 from app.llm.replies.error_bodies import Fault, read_fault, retry_seconds
@@ -93,6 +93,9 @@ def _limits_of_429(headers: Mapping[str, str]) -> ProviderLimits | None:
     return replace(limits, hold_ends_seconds=min(asked, LATEST_END_SECONDS))
 
 
+_OUR_CODES = {Meaning.NO_SYSTEM_MESSAGE: NO_SYSTEM_MESSAGE, Meaning.STREAM_ONLY: STREAM_ONLY}
+
+
 def _meaning(status: int, fault: Fault) -> tuple[FailureKind, str]:
     """Return the kind and the code of an error.
 
@@ -109,9 +112,9 @@ def _meaning(status: int, fault: Fault) -> tuple[FailureKind, str]:
     found = _rule_of(status, fault)
     if found is Meaning.NO_CREDIT:
         return found.kind, code if status == HTTPStatus.PAYMENT_REQUIRED else _credit_code(fault)
-    if found is Meaning.NO_SYSTEM_MESSAGE:
-        return found.kind, NO_SYSTEM_MESSAGE
-    return (_kind_by_status(status) if found is None else found.kind), code
+    if found is None:
+        return _kind_by_status(status), code
+    return found.kind, _OUR_CODES.get(found, code)
 
 
 def _rule_of(status: int, fault: Fault) -> Meaning | None:

@@ -24,6 +24,7 @@ class Meaning(StrEnum):
     FILTERED = "filtered"
     NO_CREDIT = "no_credit"
     NO_SYSTEM_MESSAGE = "no_system_message"
+    STREAM_ONLY = "stream_only"
     JOB = "job"
     ITEM = "item"
     RETRY = "retry"
@@ -31,7 +32,7 @@ class Meaning(StrEnum):
     @property
     def kind(self) -> FailureKind:
         """The kind of failure for the work."""
-        stops = self in {Meaning.NO_CREDIT, Meaning.NO_SYSTEM_MESSAGE}
+        stops = self in {Meaning.NO_CREDIT, Meaning.NO_SYSTEM_MESSAGE, Meaning.STREAM_ONLY}
         return FailureKind.JOB if stops else FailureKind(self.value)
 
 

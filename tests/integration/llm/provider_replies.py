@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from app.domain.providers.failure import NO_SYSTEM_MESSAGE
+from app.domain.providers.failure import NO_SYSTEM_MESSAGE, STREAM_ONLY
 from app.domain.providers.model import FinishReason
 from app.ports import FailureKind
 from tests.integration.llm.conftest import ANTHROPIC_REPLY, KEY, OPENAI_REPLY
@@ -279,7 +279,13 @@ NO_SYSTEM = {
     "TGI: no system message": ("openai", Answer.of_json({"error": "Template error: invalid operation: System role not supported (in <string>:1)", "error_type": "template_error"}, 422), JOB, NO_SYSTEM_MESSAGE),
 }  # fmt: skip
 
-FAILURES |= FILTERS | NO_CREDIT | NO_SYSTEM
+STREAMS = {
+    "Alibaba: only streams": ("openai", fault(400, "This model only support stream mode, please enable the stream parameter to access the model.", type="invalid_request_error", code="invalid_parameter_error"), JOB, STREAM_ONLY),
+    "Alibaba: thoughts only in streams": ("openai", fault(400, "parameter.enable_thinking must be set to false for non-streaming calls", code="invalid_parameter_error"), JOB, STREAM_ONLY),
+    "only streams, other words": ("openai", fault(400, "Streaming is required for this model"), JOB, STREAM_ONLY),
+    "only streams, other words still": ("openai", fault(422, "Non-streaming requests are not supported"), JOB, STREAM_ONLY),
+}  # fmt: skip
+FAILURES |= FILTERS | NO_CREDIT | NO_SYSTEM | STREAMS
 
 WORDS = {
     "MiniMax: no credit, in a good reply": "HTTP 502: insufficient balance",

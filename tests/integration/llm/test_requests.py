@@ -13,6 +13,7 @@ from app.llm.gateway import Gateway
 from app.llm.transports import TransportKind
 from app.ports import FailureKind, Fingerprint, ModelCallError
 from tests.integration.llm.conftest import KEY, Ask, good
+from tests.integration.llm.provider_replies import ANSWERS
 from tests.integration.llm.stub_provider import Answer, StubProvider
 
 SYSTEM = b'{"role":"system","content":"You are outgoing."}'
@@ -82,6 +83,24 @@ class TestAnthropicBody:
             b'{"top_k":5,"model":"claude-3-haiku-20240307","messages":[%s],"temperature":1.0,"top_p":0.9,'
             b'"max_tokens":64,"stop_sequences":["END"],"stream":false}' % USER
         )
+
+
+@pytest.mark.parametrize(
+    ("kind", "asks"),
+    [
+        ("openai", b',"stream":true,"stream_options":{"include_usage":true}}'),
+        ("anthropic", b',"stream":true}'),
+    ],
+)
+async def test_a_connection_of_a_server_that_only_streams_asks_for_streams(
+    kind: ConnectionKind, asks: bytes, stub: StubProvider, transport: TransportKind, ask: Ask
+) -> None:
+    gateway = Gateway(Connections({kind: Connection(kind, kind, stub.url, stream=True)}), transport)
+    name = "event stream" if kind == "openai" else "anthropic: event stream"
+    stub.then(ANSWERS[name].answer)
+    assert (await gateway.complete(ask(kind))).text == "I love parties."
+    await gateway.close()
+    assert stub.seen[0].body.endswith(asks)
 
 
 @pytest.mark.parametrize("connection", ["openai", "anthropic"])

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections.abc import AsyncIterator
 from contextlib import aclosing
 from datetime import UTC, datetime
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 import pytest
 from pydantic import SecretStr
 
+from app.llm.batches import openai
 from app.llm.batches.gateway import BatchGateway
 from app.llm.connections import retired
 from app.llm.connections.connections import Connection, Connections
@@ -73,6 +75,61 @@ class TestAnswers:
         with pytest.raises(AnswersIncompleteError) as failed:
             await read(stub, connection, Answer(body="".join(LINES).encode()[:MIDDLE], announced=False))
         assert str(failed.value) == "1 of 3 answers came"
+
+
+async def test_a_file_that_is_moved_is_read_without_the_key(stub: StubProvider) -> None:
+    async with StubProvider(Answer(body=b"\xef\xbb\xbf" + "".join(LINES).encode())) as elsewhere:
+        moved = Answer(302, headers={"location": f"{elsewhere.url}/blob?sig=1"})
+        assert await read(stub, "openai", moved) == ["c0", "c1", "c2"]
+        assert elsewhere.seen[0].line == "GET /blob?sig=1 HTTP/1.1"
+        assert KEY.encode() not in elsewhere.seen[0].wire
+
+
+async def test_a_file_that_is_moved_twice_is_an_error(stub: StubProvider) -> None:
+    async with StubProvider(Answer(302, headers={"location": "/"})) as elsewhere:
+        with pytest.raises(ModelCallError) as failed:
+            await read(stub, "openai", Answer(307, headers={"location": elsewhere.url}))
+    assert (failed.value.kind, failed.value.code) == (FailureKind.JOB, "http_302")
+
+
+async def test_a_file_that_is_still_pending_is_waited_for(
+    stub: StubProvider, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai, "READY_WAITS", (0.0, 0.0))
+    file = {
+        "id": "file-1",
+        "object": "file",
+        "bytes": 1,
+        "created_at": 1,
+        "filename": "a",
+        "purpose": "batch",
+        "status": "pending",
+    }
+    pending = {"error": {"code": "invalidPayload", "message": "File is not ready. Status: pending"}}
+    batch = {
+        "id": "batch_1",
+        "object": "batch",
+        "endpoint": "/v1/chat/completions",
+        "input_file_id": "file-1",
+        "completion_window": "24h",
+        "status": "validating",
+        "created_at": 1,
+    }
+    stub.then(Answer.of_json(file), Answer.of_json(pending, 400), Answer.of_json(batch))
+    gateway = BatchGateway(
+        Connections({"openai": Connection("openai", "openai", f"{stub.url}/v1", SecretStr(KEY))})
+    )
+    await gateway.prepare("openai", "default")
+
+    async def calls() -> AsyncIterator[tuple[str, str]]:
+        yield "c0", "{}"
+
+    try:
+        uploaded = await gateway.upload("openai", "ours.jsonl", calls())
+        assert await uploaded.submit("ours") == "batch_1"
+    finally:
+        await gateway.close()
+    assert len(stub.seen) == 3
 
 
 async def test_a_file_of_openai_that_is_gone_counts_as_deleted(stub: StubProvider) -> None:

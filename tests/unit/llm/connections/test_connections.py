@@ -120,12 +120,14 @@ class TestFile:
         connections = load(EXAMPLE, **EXAMPLE_KEYS)
         assert {found.id for found in connections} == {
             "openai", "anthropic", "together", "mistral", "openrouter", "azure", "vllm", "vllm-base", "ollama",
+            "stream-only",
         }  # fmt: skip
         together = one(connections, "together")
         assert key(together) == "key of TOGETHER_API_KEY"
         assert together.allows("openai/gpt-oss-120b")
         assert not together.allows("other")
         assert one(connections, "ollama").api_key is None
+        assert [found.id for found in connections if found.stream] == ["stream-only"]
         assert one(connections, "openai").prices["gpt-6-sol"].cached_input == 0.2
 
     def test_adds_to_a_vendors_connection_from_the_environment(self) -> None:
