@@ -7,14 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
+from psycopg.pq import Conninfo
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from app.domain.providers.addresses import is_loopback
 from app.domain.providers.reuse import KEPT_DAYS
-from app.domain.suggestion import nearest
+from app.domain.suggestion import did_you_mean, nearest
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
 from app.redis_server import RedisServer, redis_server
@@ -27,6 +28,13 @@ WRITING_SECONDS = 5.0
 """How much longer than a call a worker that stops waits, by itself: so long writing may take."""
 
 _DRIVER = "postgresql+psycopg://"
+_UNKNOWN_PARAMETER = "is unknown to PostgreSQL's client library"
+_PARAMETER_REMEDIES = {
+    "pgbouncer": "remove it and set ASSAY_DATABASE_POOLER=transaction",
+    "schema": "remove it and set the role's search_path: ALTER ROLE … SET search_path = …",
+    "ssl": "use sslmode=require",
+}
+"""Parameters of other drivers' URLs that have a counterpart here."""
 _REDIS = ("redis://", "rediss://", "unix://")
 
 
@@ -214,8 +222,11 @@ class Settings(BaseSettings):
             if url.startswith(plain):
                 url = _DRIVER + url.removeprefix(plain)
         if not url.startswith(_DRIVER):
-            raise ValueError("must be a URL that begins with postgresql://")
+            raise ValueError(
+                "must be a URL of PostgreSQL, such as postgresql://user:password@host:5432/database"
+            )
         _check_form(url)
+        _check_parameters(url)
         return url
 
     @field_validator("redis_url")
@@ -370,6 +381,22 @@ def _check_form(url: str) -> None:
             "is no URL of the form scheme://user:password@host:port/database;"
             " the characters / ? # @ : % in a password are written as %2F %3F %23 %40 %3A %25"
         )
+
+
+def _check_parameters(url: str) -> None:
+    """Refuse parameters of other drivers, with which each connection would fail.
+
+    Raises:
+        ValueError: One of them. The message repeats no part of a password with an unescaped question mark.
+    """
+    query = urlsplit(url).query
+    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
+    for name in dict(parse_qsl(query, keep_blank_values=True)):
+        if name not in known:
+            if "@" in query or not name.isidentifier():
+                raise ValueError(f"a parameter after the question mark {_UNKNOWN_PARAMETER}; remove it")
+            remedy = _PARAMETER_REMEDIES.get(name) or f"remove it{did_you_mean(name, sorted(known))}"
+            raise ValueError(f"the parameter {name!r} {_UNKNOWN_PARAMETER}; {remedy}")
 
 
 def _content(variable: str, file: Path) -> bytes:

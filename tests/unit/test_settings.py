@@ -61,6 +61,31 @@ class TestSecrets:
         monkeypatch.setenv("DATABASE_URL", url)
         assert load_settings().require_database_url().partition("://")[2] == url.partition("://")[2]
 
+    @pytest.mark.parametrize("variable", ["DATABASE_URL", "ASSAY_OWNER_DATABASE_URL"])
+    @pytest.mark.parametrize(
+        ("url", "reason"),
+        [
+            ("postgresql://a:b@db/x?pgbouncer=true", "the parameter 'pgbouncer' is unknown to PostgreSQL's client library; remove it and set ASSAY_DATABASE_POOLER=transaction"),
+            ("postgres://a:b@db/x?sslmode=require&schema=public", "the parameter 'schema' is unknown to PostgreSQL's client library; remove it and set the role's search_path"),
+            ("postgresql://a:b@db/x?ssl=true", "the parameter 'ssl' is unknown to PostgreSQL's client library; use sslmode=require"),
+            ("postgresql://a:b@db/x?connection_limit=", "the parameter 'connection_limit' is unknown"),
+            ("postgresql://a:b@db/x?sslmod=require", "the parameter 'sslmod' is unknown to PostgreSQL's client library; remove it; did you mean 'sslmode'?"),
+            (f"postgresql://a:1?{SECRET}=1@db/x", "a parameter after the question mark is unknown"),
+            ("mysql://a:b@db/x", "must be a URL of PostgreSQL, such as postgresql://"),
+            ("postgresql+asyncpg://a:b@db/x", "must be a URL of PostgreSQL, such as postgresql://"),
+            (" ", "must be a URL of PostgreSQL, such as postgresql://"),
+        ],
+    )  # fmt: skip
+    def test_a_database_url_that_cannot_work_is_refused_in_one_line(
+        self, monkeypatch: pytest.MonkeyPatch, variable: str, url: str, reason: str
+    ) -> None:
+        monkeypatch.setenv(variable, url)
+        with pytest.raises(StartError) as caught:
+            load_settings()
+        [line] = str(caught.value).splitlines()[1:]
+        assert line.startswith(f"  {variable}: {reason}")
+        assert SECRET not in line
+
     @pytest.mark.parametrize(
         "url",
         [
