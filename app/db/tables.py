@@ -125,6 +125,10 @@ class Job(Base):
     """Of a job that has ended, reasons to doubt its results (:class:`app.domain.results.warnings.ResultWarning`)."""
     imported_from: Mapped[dict[str, Any] | None] = mapped_column(JSONB(none_as_null=True))
     """Where a job was computed that came as a bundle; see :class:`app.domain.jobs.contract.ImportedFrom`."""
+    resumptions: Mapped[int] = mapped_column(SmallInteger, server_default="0")
+    """Resumptions after an outage since a call was last answered."""
+    resumed_at: Mapped[datetime | None]
+    """Time of the last of them."""
 
 
 class Budget(Base):

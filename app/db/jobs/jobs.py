@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import bindparam, delete, func, null, select, text, update
+from sqlalchemy import Double, bindparam, cast, delete, func, null, select, text, update
 from sqlalchemy.dialects.postgresql import aggregate_order_by
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -378,21 +378,47 @@ async def keep_paused(
 
 
 class PausedJob(NamedTuple):
-    """A paused job, whose it is, and what went wrong."""
+    """A paused job.
+
+    Attributes:
+        resumptions: Resumptions after an outage since a call was last answered.
+        paused_seconds: Time since the pause began.
+    """
 
     id: str
     tenant: str
     error: dict[str, Any] | None
+    resumptions: int
+    paused_seconds: float
 
 
 async def paused_jobs(connection: AsyncConnection, reason: str, job_id: str | None = None) -> list[PausedJob]:
     """The jobs of all tenants that are paused for a reason; or the one of this id, which is locked then, if it still is."""
-    statement = select(Job.id, Job.tenant, Job.error).where(
+    paused_seconds = cast(func.extract("epoch", func.clock_timestamp() - Job.updated_at), Double)
+    statement = select(Job.id, Job.tenant, Job.error, Job.resumptions, paused_seconds).where(
         Job.status == JobStatus.PAUSED.value, Job.status_reason == reason
     )
     if job_id is not None:
         statement = statement.where(Job.id == job_id).with_for_update()
     return [PausedJob(*row) for row in await connection.execute(statement)]
+
+
+async def count_resumption(connection: AsyncConnection, job_id: str) -> None:
+    """Count one more resumption after an outage."""
+    values = {"resumptions": Job.resumptions + 1, "resumed_at": text("clock_timestamp()")}
+    await connection.execute(update(Job).where(Job.id == job_id).values(values))
+
+
+async def forget_resumptions(connection: AsyncConnection, job_id: str) -> None:
+    """Reset the count of resumptions if a call was answered since the last one."""
+    await connection.execute(
+        text(
+            "UPDATE jobs SET resumptions = 0 WHERE id = :job AND resumptions > 0 AND EXISTS"
+            " (SELECT FROM calls JOIN shards ON shards.id = calls.shard_id WHERE shards.job_id = :job"
+            " AND calls.outcome = 'ok' AND calls.started_at > jobs.resumed_at)"
+        ),
+        {"job": job_id},
+    )
 
 
 async def any_unfinished(connection: AsyncConnection) -> bool:

@@ -60,6 +60,8 @@ async def halt_job(
             )
             if moved:
                 await batches.hasten(connection, job_id)
+                if error.code == PROVIDER_UNREACHABLE:
+                    await jobs.forget_resumptions(connection, job_id)
     except SQLAlchemyError as failure:
         log.exception("job not stopped", code=error.code)
         return failure

@@ -18,6 +18,10 @@ log = structlog.get_logger(__name__)
 
 PROBE_SECONDS = 30.0
 """How often the servers are tried of which jobs wait."""
+FIRST_WAIT_SECONDS = 60.0
+"""Pause before the second resumption without an answered call between; each further one takes four times as long."""
+MOST_RESUMPTIONS = 6
+"""Resumptions without an answered call between, after which the job stays paused: its server answers probes but no calls."""
 
 
 @contextlib.asynccontextmanager
@@ -43,9 +47,10 @@ async def resuming(
 
 
 async def resume_reachable(engine: AsyncEngine, queue: Queue, probe: ProviderProbe, window: int) -> list[str]:
-    """Tries each server of which jobs wait once, and resumes the jobs whose server answers. Returns those jobs' ids."""
+    """Try each server once of which jobs wait that are due, resume those whose server answers, and return their ids."""
     async with single_statements(engine) as connection:
-        paused = await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE)
+        found = await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE)
+    paused = [job for job in found if _is_due(job)]
     servers = list({_server(job) for job in paused})
     # One that lets us wait keeps nobody from the others.
     answers = await asyncio.gather(*(_is_reached(probe, *server) for server in servers))
@@ -56,6 +61,14 @@ async def resume_reachable(engine: AsyncEngine, queue: Queue, probe: ProviderPro
             log.info("job resumed", job=job.id, connection=_server(job)[0])
             resumed.append(job.id)
     return resumed
+
+
+def _is_due(job: jobs.PausedJob) -> bool:
+    """Return whether the job may be resumed now, given how often that was in vain."""
+    if job.resumptions == 0:
+        return True
+    wait = FIRST_WAIT_SECONDS * 4 ** (job.resumptions - 1)
+    return job.resumptions < MOST_RESUMPTIONS and job.paused_seconds >= wait
 
 
 def _server(job: jobs.PausedJob) -> tuple[str, str]:
@@ -81,5 +94,6 @@ async def _resume(engine: AsyncEngine, queue: Queue, job_id: str, window: int) -
         if not await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE, job_id):
             return False
         announced = await queue_again(connection, job_id, window)
+        await jobs.count_resumption(connection, job_id)
     await queue.announce_shards(announced)
     return True

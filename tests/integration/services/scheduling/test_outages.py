@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.execution.result_rows import ResultWriter
 from app.db.jobs import jobs
 from app.domain.jobs.status import ACTIVE, JobStatus
 from app.ports import FailureKind, ModelCallError
@@ -13,7 +14,7 @@ from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopErro
 from app.services.execution.stopping import halt_job
 from app.services.jobs.control import PAUSED_BY_USER, ControlDependencies, pause_job
 from app.services.scheduling.outages import resume_reachable
-from tests.integration.jobs import RecordingQueue, execute, new_job
+from tests.integration.jobs import RecordingQueue, call_row, claimed, execute, new_job
 
 WINDOW = 16
 REFUSED = ModelCallError("refused", kind=FailureKind.RETRY, code="connection_failed")
@@ -109,3 +110,41 @@ class TestResumeReachable:
             await jobs.move(connection, other, leave=list(ACTIVE), to=JobStatus.PAUSED, reason=PAUSED_BY_USER)
         assert await resume_reachable(engine, queue, provider, WINDOW) == []
         assert await standing(engine, other) == ("paused", PAUSED_BY_USER)
+
+
+async def pause_again(engine: AsyncEngine, job_id: str, minutes: float) -> None:
+    """Pauses a resumed job once more; so many minutes pass."""
+    error = JobMustStopError(PROVIDER_UNREACHABLE, "refused", "simulated/sim-faithful")
+    assert await halt_job(engine, job_id, error) is None
+    await execute(
+        engine, "UPDATE jobs SET updated_at = updated_at - :past * interval '1 minute'", past=minutes
+    )
+
+
+class TestResumptionsInVain:
+    async def test_take_longer_each_time_and_end(self, engine: AsyncEngine) -> None:
+        provider, queue = Provider(), RecordingQueue()
+        job = await unreachable_job(engine)
+        assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
+        for minutes in (1, 4, 16, 64, 256):
+            await pause_again(engine, job, minutes - 0.5)
+            assert await resume_reachable(engine, queue, provider, WINDOW) == []
+            await execute(engine, "UPDATE jobs SET updated_at = updated_at - interval '1 minute'")
+            assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
+        await pause_again(engine, job, 100_000)
+        probes = len(provider.probed)
+        assert await resume_reachable(engine, queue, provider, WINDOW) == []
+        assert len(provider.probed) == probes
+        assert await standing(engine, job) == ("paused", PROVIDER_UNREACHABLE)
+
+    async def test_are_forgotten_once_a_call_is_answered(self, engine: AsyncEngine) -> None:
+        provider, queue = Provider(), RecordingQueue()
+        job = await unreachable_job(engine)
+        assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
+        claim = await claimed(engine, job)
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): [call_row(claim)]})
+        await execute(
+            engine, "UPDATE jobs SET resumed_at = (SELECT min(started_at) FROM calls) - interval '1 s'"
+        )
+        await pause_again(engine, job, 0)
+        assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
