@@ -1037,7 +1037,7 @@ class ResultWarning(TypedDict):
     """A reason to doubt the results."""
 
     code: str
-    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm)."""
+    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs` (models under test)."""
     message: str
     """In words. May contain names that the client chose."""
     of: Literal["sentences", "grades", "all"]
@@ -1749,6 +1749,8 @@ class FailedCalls(TypedDict):
     """`null` if no answer came."""
     detail: str | None
     """The provider's message for one of them, at most 300 characters."""
+    remedy: str
+    """What to do about it, in sentences."""
     calls: int
     """Attempts, including those that succeeded when retried."""
     last_at: str

@@ -53,7 +53,8 @@ def failure_lines(job: Json) -> list[str]:
         != (error.get("model"), error.get("code"), error.get("detail"))
     ]
     lines = [
-        f"{counted(found['calls'], 'failed call')} in {found['stage']} to {found['model']}: {found['detail'] or found['code']}"
+        f"{counted(found['calls'], 'failed call')} in {found['stage']} to {found['model']}:"
+        f" {(found['detail'] or found['code']).removesuffix('.')}. {found.get('remedy', '')}".rstrip()
         for found in failures[:MOST_FAILURES]
     ]
     if len(failures) > MOST_FAILURES:

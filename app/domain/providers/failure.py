@@ -61,6 +61,7 @@ _CAUSES_BY_STATUS: Mapping[int, str] = {
     429: "the rate limit of {who} is used up",
 }
 _PASSING = frozenset({408, 409, 429})
+_TIMED_OUT = frozenset({408, 504, 524})
 _SERVER_ERROR = 500
 _DOWN = "{who} is down or overloaded"
 
@@ -94,7 +95,8 @@ _REMEDIES: Mapping[str, str] = {
     "not_found_error": _MODEL,
     "provider_unreachable": f"{_UNREACHABLE} The job resumes automatically once the server answers, six times at most without an answered call between.",
     "request_too_large": "Ask {who} for a higher limit, or use shorter texts.",
-    "timeout": "Raise `ASSAY_CALL_DEADLINE_SECONDS`, or lower the connection's `max_in_flight`.",
+    "timeout": "Texts that take longer are missing. Lower the model's `max_tokens`, raise `ASSAY_CALL_DEADLINE_SECONDS`,"
+    " or lower the connection's `max_in_flight`.",
     "unknown_parameter": _PARAMETERS,
     "unknown_version": "Upgrade the workers to a release that has the job's version, then resume the job.",
     "unsupported_parameter": _PARAMETERS,
@@ -135,6 +137,11 @@ def remedy(code: str, status: int | None = None, model: str = "") -> str:
     if known == _KEY and _VERSION in model.partition("/")[0]:
         known = "Give the connection {who} a new key."
     return _filled(known or _OTHERWISE, model)
+
+
+def is_time_out(code: str, status: int | None) -> bool:
+    """Return whether a call ended at our deadline or at that of the provider."""
+    return code == "timeout" or status in _TIMED_OUT
 
 
 def may_pass(status: int | None) -> bool:

@@ -53,6 +53,7 @@ class FailedCalls(OfModel):
     code: str = Field(description="The provider's code, or one of ours such as `timeout`.")
     http_status: int | None = Field(description="`null` if no answer came.")
     detail: str | None = Field(description="The provider's message for one of them, at most 300 characters.")
+    remedy: str = Field(description="What to do about it, in sentences.")
     calls: int = Field(description="Attempts, including those that succeeded when retried.")
     last_at: datetime
 

@@ -7,10 +7,14 @@ from pydantic import Field
 
 from app.domain.contract import Answer
 from app.domain.metrics.interval import Ends
+from app.domain.providers.failure import is_time_out, remedy
+from app.domain.providers.model import Model, Stage
+from app.domain.providers.usage import FailedCalls, ModelUsage
 from app.domain.results.control import ControlArm
 from app.domain.results.gains import Gain
 
 NO_EFFECT = "no_effect"
+TIME_OUTS = "time_outs"
 
 
 class ResultWarning(Answer):
@@ -18,7 +22,7 @@ class ResultWarning(Answer):
 
     code: str = Field(
         description="`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` "
-        "(judges); `no_effect` (control arm).",
+        "(judges); `no_effect` (control arm); `time_outs` (models under test).",
         examples=["one_score"],
     )
     message: str = Field(description="In words. May contain names that the client chose.")
@@ -68,6 +72,37 @@ def _no_effect(model: str, gain: Gain, figure: str, *, share: bool) -> Iterator[
         n=gain.gain.n,
         limit=0.0,
     )
+
+
+def time_out_warnings(
+    models: Sequence[Model], usage: Sequence[ModelUsage], failed: Sequence[FailedCalls]
+) -> Iterator[ResultWarning]:
+    """One warning for each model under test that timed out while it wrote: its long texts are censored.
+
+    Args:
+        models: The models under test.
+        usage: The job's calls by stage and model.
+        failed: The job's failed calls.
+    """
+    for model in dict.fromkeys(f"{each.connection}/{each.name}" for each in models):
+        late = [
+            each
+            for each in failed
+            if (each.stage, each.model) == (Stage.GENERATION, model)
+            and is_time_out(each.code, each.http_status)
+        ]
+        timed_out = sum(each.calls for each in late)
+        if not timed_out:
+            continue
+        calls = sum(each.calls for each in usage if (each.stage, each.model) == (Stage.GENERATION, model))
+        yield ResultWarning(
+            code=TIME_OUTS,
+            message=f"{timed_out:,} of {calls:,} generation calls to {model} timed out. {remedy('timeout')}",
+            of="all",
+            value=timed_out / calls,
+            n=calls,
+            limit=0.0,
+        )
 
 
 def headline(warnings: Sequence[ResultWarning], models: int) -> str | None:

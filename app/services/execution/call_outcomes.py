@@ -3,6 +3,7 @@
 import asyncio
 from http import HTTPStatus
 
+from app.domain.providers.failure import is_time_out
 from app.domain.providers.model import Model
 from app.ports import CallOutcome, ChatModel, FailureKind, ModelCallError, RateLimiter
 from app.services.execution.stop_signal import StopSignal
@@ -11,7 +12,6 @@ _OVERLOADED_STATUSES = frozenset({502, 503, 520, 521, 522, 523, 525, 526, 529, 5
 """Overload, and gateways, Cloudflare's included, that get no answer from the model's server."""
 _WAITING_STATUSES = frozenset({503, 529})
 """Overload in the server's own words: no prompt causes it."""
-_TIMED_OUT_STATUSES = frozenset({408, 504, 524})
 _UNSENT_CODE = "connection_failed"
 _UNREACHABLE_CODES = frozenset({_UNSENT_CODE, "connection_lost"})
 
@@ -32,7 +32,7 @@ def outcome_of(error: ModelCallError) -> CallOutcome:
         return CallOutcome.RATE_LIMITED if error.kind is FailureKind.RETRY else CallOutcome.REJECTED
     if status in _OVERLOADED_STATUSES:
         return CallOutcome.OVERLOADED
-    if status in _TIMED_OUT_STATUSES or error.code == "timeout":
+    if is_time_out(error.code, status):
         return CallOutcome.TIMED_OUT
     answered = status is not None and status < HTTPStatus.INTERNAL_SERVER_ERROR
     return CallOutcome.REJECTED if answered else CallOutcome.FAILED

@@ -1,6 +1,7 @@
 """Shows a job: status, progress, usage, cost."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -252,8 +253,8 @@ def usage_of(rows: Sequence[UsageRow]) -> JobUsage:
 
 
 def failures_of(rows: Sequence[FailureRow]) -> list[FailedCalls]:
-    """Failed calls, those that failed alike together."""
-    return [FailedCalls.of_row(row) for row in rows]
+    """Failed calls, those that failed alike together, each with its remedy."""
+    return [FailedCalls(**asdict(row), remedy=remedy(row.code, row.http_status, row.model)) for row in rows]
 
 
 def retrying_of(

@@ -53,7 +53,7 @@ from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
 from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import summarize, totals
-from app.domain.results.warnings import ResultWarning, headline, no_effect_warnings
+from app.domain.results.warnings import ResultWarning, headline, no_effect_warnings, time_out_warnings
 from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
@@ -295,7 +295,9 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         agreement,
         () if graded is None else graded.judge_agreement,
     )
-    warnings = [*judge_warnings(evidence), *no_effect_warnings(control)]
+    usage, failed = usage_of(rows.usage), failures_of(rows.failed)
+    late = [] if spec.provided else [*time_out_warnings(spec.models, usage.by_model, failed)]
+    warnings = [*judge_warnings(evidence), *no_effect_warnings(control), *late]
     results = Results(
         job=job.id,
         name=job.name,
@@ -318,9 +320,9 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         **({} if spec.source is None else {"source": SourceOfTexts.of_row(spec.source)}),
         started_at=job.started_at,
         computed_at=datetime.now(UTC),
-        usage=usage_of(rows.usage),
+        usage=usage,
         cost=cost_of(rows.usage),
-        failures=failures_of(rows.failed),
+        failures=failed,
         reuse=reuse_of(rows.spared) if spec.reuse.wanted else None,
         manifest=manifest(
             job,
@@ -331,6 +333,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             batches=rows.batches,
             reused_snapshots=rows.reused_snapshots,
             exemplars=rows.exemplars,
+            late=[each.message for each in late],
         ),
     )
     return Computed(completeness, called, results.document(), model_scores(results), warnings)

@@ -56,6 +56,7 @@ def manifest(
     batches: Sequence[Any] = (),
     reused_snapshots: Sequence[Any] = (),
     exemplars: ExemplarsUsed = NO_EXEMPLARS,
+    late: Sequence[str] = (),
 ) -> dict[str, Any]:
     """The manifest of a job's results.
 
@@ -68,6 +69,7 @@ def manifest(
         reused_snapshots: The same of replies that were used again.
         exemplars: What PersonaGym's judges graded by.
         batches: The batches in which calls were made, by their providers' ids.
+        late: Sentences on models whose long texts are missing because calls timed out.
     """
     spec = context.spec
     return {
@@ -108,7 +110,7 @@ def manifest(
             else {"personagym": _gym(spec.gym, spec, question_set) | _exemplars(spec.gym, exemplars)}
         ),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
-        "deviations": deviations(spec, context.cells),
+        "deviations": [*deviations(spec, context.cells), *late],
     }
 
 

@@ -16,6 +16,7 @@ FAILURE = {
     "http_status": 400,
     "detail": "HTTP 400: no temperature",
     "calls": 10,
+    "remedy": "Leave the temperature out.",
     "last_at": "2026-11-22T12:00:00Z",
 }
 ERROR = {
@@ -49,7 +50,7 @@ class TestFailures:
         other = FAILURE | {"model": "lab/writer"}
         paused = job("paused", error=ERROR, failures=[FAILURE, other])
         assert failure_view(paused).plain.endswith(
-            "\n10 failed calls in judging to lab/writer: HTTP 400: no temperature"
+            "\n10 failed calls in judging to lab/writer: HTTP 400: no temperature. Leave the temperature out."
         )
 
     def test_of_an_older_service_have_the_providers_words_as_their_cause(self) -> None:

@@ -7,6 +7,7 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.jobs.status import JobStatus
+from app.domain.providers.failure import remedy
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.ports import FailureKind, ModelCallError
 from app.services.execution import first_calls
@@ -344,6 +345,7 @@ class TestFailures:
             "code": "invalid_request_error",
             "http_status": 400,
             "detail": WORDS,
+            "remedy": remedy("invalid_request_error", 400, "simulated/sim-judge"),
             "calls": 2,
         }
         errors = await execute(engine, "SELECT error, count(*) FROM verdicts GROUP BY error ORDER BY 2")
