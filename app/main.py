@@ -186,7 +186,6 @@ def create_app(settings: Settings | None = None) -> FastAPI:
         await _require_keys_off_loopback(services.keyring, loaded.host)
         let_threads_give_way()
         import_in_background(
-            "app.domain.instruments.punkt",
             "scipy.special",
             "anyio._backends._asyncio",
             after=UNASKED_SECONDS,

@@ -2538,7 +2538,7 @@ class VersionsIn(TypedDict):
     """Versions of the rules for reading texts, for a job to be compared with an older one."""
 
     segmenter: NotRequired[str | None]
-    """Splits texts into sentences: `punkt-en-v1`, or `punkt-en-wide-v1`, which also cuts Chinese and Japanese sentences."""
+    """Splits texts into sentences: `punkt-en-v1`; `punkt-en-wide-v2`, which also knows the final signs of other scripts; or `roleplay-en-v1`, for actions in asterisks, speaker labels and emoji."""
     refusals: NotRequired[str | None]
     """Detects refusals."""
     injections: NotRequired[str | None]

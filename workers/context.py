@@ -102,7 +102,7 @@ class WorkerContext:
         longer than all the rest: those of the operator's connections are imported now, others with a shard's first call, on a thread. Price
         lists are imported for those that may have a price.
         """
-        modules = ("app.domain.instruments.punkt", "app.services.results.finalize", "scipy.special")
+        modules = ("app.services.results.finalize", "scipy.special")
         import_in_background(*modules, *self._imports, then=self._warmed)
 
     def _warmed(self) -> None:

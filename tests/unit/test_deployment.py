@@ -262,8 +262,7 @@ class TestWorker:
     @pytest.mark.parametrize(
         ("module", "slow"),
         [
-            ("workers.celery_app", {"nltk", "scipy", "openai", "anthropic"}),
-            ("app.domain.instruments.punkt", {"scipy.stats", "scipy.sparse"}),
+            ("workers.celery_app", {"scipy", "openai", "anthropic"}),
         ],
     )
     def test_is_there_before_what_takes_long_to_import(self, module: str, slow: set[str]) -> None:

@@ -1,5 +1,6 @@
 """Splits a response into atomic units, which are sentences (atomic paper, section 4.2 and Appendix A.4)."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -60,8 +61,18 @@ class PunktRules:
 FIRST_SEGMENTER = "punkt-en-v1"
 """The segmenter of the first jobs."""
 
-WIDE_SIGNS = frozenset("\u3002\uff01\uff1f\uff61")
-"""What ends Chinese and Japanese sentences."""
+WIDE_SIGNS = "\u3002\ufe12\ufe15\ufe16\ufe56\ufe57\uff01\uff0e\uff1f\uff61"
+"""Final signs of Chinese and Japanese, which no space follows."""
+FINAL_SIGNS = (
+    "\u0589\u061d-\u061f\u06d4\u0700-\u0702\u07f9\u0837\u0839\u083d\u083e\u0964\u0965\u104b\u1362\u1367\u1368\u166e"
+    "\u1735\u1736\u17d4\u17d5\u1803\u1809\u1944\u1945\u1aa8-\u1aab\u1b4e\u1b4f\u1b5a\u1b5b\u1b5e\u1b5f\u1b7d-\u1b7f\u1c3b\u1c3c"
+    "\u1c7e\u1c7f\u203c\u203d\u2047-\u2049\u2cf9-\u2cfb\u2e2e\u2e3c\u2e53\u2e54\u2e60\u2e61\ua4ff\ua60e\ua60f\ua6f3\ua6f7\ua876"
+    "\ua877\ua8ce\ua8cf\ua92f\ua9c8\ua9c9\uaa5d-\uaa5f\uaaf0\uaaf1\uabeb"
+)
+"""Final signs of other scripts, as a character class: Sentence_Terminal of https://www.unicode.org/Public/17.0.0/ucd/PropList.txt in the
+basic plane, without the signs above, ``.?!``, their small and one-dot forms, and U+104A, which separates clauses in Burmese."""
+UNCUT_SIGNS = re.compile(f"[{WIDE_SIGNS}{FINAL_SIGNS}]|\u1361\u1361")
+"""Ends of sentences that :data:`FIRST_SEGMENTER` does not know; two Ethiopic word spaces often stand for a full stop."""
 
 MAX_CHARACTERS = 200_000
 """Longest text of a model that is split or read."""

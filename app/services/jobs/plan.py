@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from urllib.parse import urlsplit
 
 from app.db.jobs.new_jobs import NewResponse
-from app.domain.instruments.segmentation import FIRST_SEGMENTER, WIDE_SIGNS
+from app.domain.instruments.segmentation import FIRST_SEGMENTER, UNCUT_SIGNS
 from app.domain.jobs.brought_answers import NOT_ANSWERED
 from app.domain.jobs.contract import Plan, PlanControl, PlanCost, PlanParameters, PlanStage
 from app.domain.jobs.execution import BATCHED_STAGES, Execution
@@ -268,7 +268,7 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
         if spec.grouping is not None:
             found.append("Grouped judging makes its calls every time; hardly any reply will be reused.")
     found += _gym_warnings(prepared)
-    found += _wide_signs(prepared)
+    found += _uncut_sentences(prepared)
     unpriced = _cost(deps, list(prepared.estimates), spec).unpriced_models
     found += _budget_warnings(deps, prepared, budget)
     found += _kill_warning(deps, prepared, budget)
@@ -342,17 +342,18 @@ def _kill_warning(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetI
     ]
 
 
-def _wide_signs(prepared: PreparedJob) -> Iterator[str]:
-    """A warning where sentences of the job's texts would stay uncut."""
+def _uncut_sentences(prepared: PreparedJob) -> Iterator[str]:
+    """Warn if sentences of the job's texts end in signs that the segmenter does not know."""
     spec = prepared.resolution.spec
     texts = [persona.description for persona in spec.personas] + [
         each.text for each in prepared.responses if isinstance(each, NewResponse)
     ]
     splits = bool(spec.tasks) and spec.instrument.segmenter == FIRST_SEGMENTER
-    if splits and any(not WIDE_SIGNS.isdisjoint(text) for text in texts):
+    found = next(filter(None, map(UNCUT_SIGNS.search, texts)), None) if splits else None
+    if found is not None:
         yield (
-            f"Chinese and Japanese sentences are not cut by {FIRST_SEGMENTER}, which takes such a text for one: set"
-            ' "versions": {"segmenter": "punkt-en-wide-v1"}.'
+            f"{FIRST_SEGMENTER} doesn't end sentences at {found[0]} and would judge such a text as one sentence: set"
+            ' "versions": {"segmenter": "punkt-en-wide-v2"}.'
         )
 
 
