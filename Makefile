@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-real test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -113,14 +113,16 @@ build/peers/ready: $(PEERS).lock | setup
 test-litellm: build/providers/litellm/ready  ## whole jobs through LiteLLM's proxy
 	$(BIN)/pytest tests/providers/test_litellm.py $(ARGS)
 
-test-providers: build/providers/litellm/ready build/providers/llama-cpp/ready  ## the same, and with llama.cpp's server
-	$(BIN)/pytest tests/providers $(ARGS)
+test-real: build/providers/llama-cpp/ready  ## jobs on a small real model (SmolLM2), served by llama.cpp
+	$(BIN)/pytest tests/providers/test_llama_cpp.py $(ARGS)
 
-# Environments of their own, 600 MB and 100 MB, so that none of it comes beside the service. llama.cpp is compiled: some minutes.
+test-providers: test-litellm test-real  ## jobs on servers written by others: LiteLLM's proxy and llama.cpp
+
+# Separate environments, 600 MB and 150 MB, so that the service's own stays small. Wheels only: nothing is compiled.
 SERVERS := tests/providers/requirements
 build/providers/%/ready: $(SERVERS)/%.lock | setup
 	$(BIN)/python -m venv --clear $(@D)
-	. .ci/uv-settings && $(BIN)/uv pip install --quiet --python $(@D)/bin/python --require-hashes -r $<
+	. .ci/uv-settings && $(BIN)/uv pip install --quiet --no-deps --python $(@D)/bin/python --require-hashes -r $<
 	@touch $@
 
 test-formats: build/formats/ready  ## files that other tools write are imported (promptfoo: Node.js, Linux on x86-64)
@@ -185,7 +187,8 @@ lock-peers: setup  ## the lock of what bench-peers compares with
 	$(LOCK) $(PEERS).in --output-file $(PEERS).lock
 
 lock-providers: setup  ## the locks of the servers that test-providers runs
-	for server in litellm llama-cpp; do $(LOCK) $(SERVERS)/$$server.in --output-file $(SERVERS)/$$server.lock || exit; done
+	$(LOCK) $(SERVERS)/litellm.in --output-file $(SERVERS)/litellm.lock
+	$(LOCK) --no-deps $(SERVERS)/llama-cpp.in --output-file $(SERVERS)/llama-cpp.lock
 
 lock-formats: setup  ## the locks of the tools whose files test-formats imports
 	$(LOCK) $(FORMATS_LOCKS)/tools.in --output-file $(FORMATS_LOCKS)/tools.lock

@@ -435,7 +435,9 @@ def _unavailable(reason: str) -> LimiterUnavailableError:
 
 
 def as_json(report: Report) -> dict[str, object]:
-    """A report without what it does not say."""
+    """Return the fields of a report that are set. An age of 0 is set."""
     return {
-        name: value for name in report.__slots__ if (value := getattr(report, name)) not in (None, False)
+        name: value
+        for name in report.__slots__
+        if (value := getattr(report, name)) is not None and value is not False
     } | {"unleased_age": report.unleased_age, "rejected": report.rejected, "hold": report.hold}

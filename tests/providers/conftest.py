@@ -58,15 +58,17 @@ def through_proxy(
 
 
 @pytest.fixture(scope="session")
-def tiny() -> Iterator[tuple[Server, Path]]:
-    with serving(llama_cpp) as found:
-        yield found
+def smollm2() -> Iterator[Server]:
+    with serving(llama_cpp) as (server, _):
+        yield server
 
 
 @pytest.fixture(scope="session")
-def with_tiny(tiny: tuple[Server, Path], databases: Databases, template_database: str) -> Iterator[Stack]:
+def with_smollm2(smollm2: Server, databases: Databases, template_database: str) -> Iterator[Stack]:
     """A service whose provider is llama.cpp's server, without a key."""
-    server, directory = tiny
-    connections: dict[str, object] = {"llama": {"kind": "openai", "base_url": f"{server.url}/v1"}}
-    with connected_stack(connections, directory, databases, template_database, **KEYS) as stack:
+    connections: dict[str, object] = {"llama": {"kind": "openai", "base_url": f"{smollm2.url}/v1"}}
+    with (
+        scratch_directory() as directory,
+        connected_stack(connections, directory, databases, template_database) as stack,
+    ):
         yield stack

@@ -1,4 +1,4 @@
-"""Servers of models that others wrote, as processes: LiteLLM's proxy and llama.cpp's server."""
+"""Model servers written by others, as processes: LiteLLM's proxy and llama.cpp with a small real model."""
 
 import os
 import subprocess
@@ -13,7 +13,7 @@ from tests.observe import eventually
 
 PROJECT = Path(__file__).parents[2]
 ENVIRONMENTS = PROJECT / "build" / "providers"
-TINY_MODEL = Path(__file__).with_name("tiny_model.py")
+SERVE_SMOLLM2 = Path(__file__).with_name("serve_smollm2.py")
 
 MASTER_KEY = "sk-master-0123456789"
 START_SECONDS = 150.0
@@ -33,7 +33,7 @@ class Server:
     def __init__(self, environment: str, command: list[str], health: str, directory: Path) -> None:
         programs = ENVIRONMENTS / environment / "bin"
         if not (ENVIRONMENTS / environment / "ready").exists():
-            pytest.fail(f"{environment} is not installed: make test-providers does it")
+            pytest.fail(f"{environment} is not installed: make test-providers installs it")
         self.port = free_port("127.0.0.1", 0)
         self.log = directory / f"{environment}.log"
         self._command = [str(programs / command[0]), *(part.format(port=self.port) for part in command[1:])]
@@ -119,9 +119,5 @@ def litellm(directory: Path, simulator: str) -> Server:
 
 
 def llama_cpp(directory: Path) -> Server:
-    """llama.cpp's server of OpenAI's format with a tiny random model, which is made here."""
-    python = ENVIRONMENTS / "llama-cpp" / "bin" / "python"
-    if python.exists():
-        subprocess.run([str(python), str(TINY_MODEL), str(directory / "tiny.gguf")], check=True)
-    arguments = ["--model", "tiny.gguf", "--n_ctx", "4096", "--n_threads", "1", "--port", "{port}"]
-    return Server("llama-cpp", ["python", "-m", "llama_cpp.server", *arguments], "/v1/models", directory)
+    """llama.cpp with SmolLM2-135M-Instruct."""
+    return Server("llama-cpp", ["python", str(SERVE_SMOLLM2), "{port}"], "/health", directory)

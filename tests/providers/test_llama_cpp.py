@@ -1,61 +1,128 @@
-"""Whole jobs with llama.cpp's server and a tiny random model: what it writes is noise, and nothing of it is taken for a score."""
+"""Jobs on a small real model. Its words differ between machines, so the tests check invariants, never words."""
 
-from pathlib import Path
+import re
+from collections.abc import Iterator
+
+import httpx2
+import pytest
 
 from tests.e2e.stack import Json, Stack
 from tests.providers.servers import Server
 
-TINY = {"model": "llama/tiny", "max_tokens": 60}
-JOB: Json = {
-    "personas": ["E-high"],
-    "tasks": ["social_media_post"],
-    "models": [TINY],
-    "judges": ["simulated/sim-judge"],
-    "instructions": [1],
-    "iterations": 3,
-}
+WRITER: Json = {"model": "llama/smollm2", "max_tokens": 60}
+JUDGE: Json = {"model": "llama/smollm2", "max_tokens": 16}
+READ = {"scored", "not_applicable"}
+ENDED_SECONDS = 400.0
+"""Far more than a job takes, on a machine that is busy with other things."""
+
+
+def verdicts(stack: Stack, job_id: str) -> Iterator[Json]:
+    """Every verdict of a job, one per sentence and judge."""
+    for response in stack.responses(job_id):
+        for unit in response["units"]:
+            yield from unit["verdicts"]
+
+
+def predicted_tokens(server: Server) -> int:
+    """Tokens that the server has generated since its start, by its own count."""
+    text = httpx2.get(f"{server.url}/metrics").text
+    found = re.search(r"^llamacpp:tokens_predicted_total (\d+)", text, re.MULTILINE)
+    assert found is not None, text
+    return int(found[1])
+
+
+@pytest.fixture(scope="module")
+def atomic_job(with_smollm2: Stack, smollm2: Server) -> Json:
+    """A job during which the model server is killed and started again."""
+    job_id = with_smollm2.submit(
+        {
+            "personas": ["E-high"],
+            "tasks": ["social_media_post"],
+            "models": [WRITER],
+            "judges": [JUDGE],
+            "instructions": [1],
+            "iterations": 3,
+        }
+    )
+    with_smollm2.until(job_id, lambda job: job["progress"]["generation"]["succeeded"] >= 1, ENDED_SECONDS)
+    smollm2.kill()
+    smollm2.start()
+    return with_smollm2.ended(job_id, ENDED_SECONDS)
 
 
 class TestAtomicJob:
-    def test_texts_of_noise_are_judged_and_counted(self, with_tiny: Stack) -> None:
-        job = with_tiny.ended(with_tiny.submit(JOB))
-        assert job["status"] == "completed"
-        responses = list(with_tiny.responses(job["id"]))
+    def test_has_all_its_texts_although_the_server_was_killed(
+        self, with_smollm2: Stack, atomic_job: Json
+    ) -> None:
+        responses = list(with_smollm2.responses(atomic_job["id"]))
+        assert len(responses) == 3
         assert {response["finish_reason"] for response in responses} <= {"length", "stop"}
         assert all(response["text"] for response in responses)
 
-    def test_verdicts_of_noise_have_no_score_unless_there_is_a_number(self, with_tiny: Stack) -> None:
-        text = "What a weekend! I danced until four. On Sunday I hid from everybody."
-        job = with_tiny.ended(
-            with_tiny.submit(
+    def test_has_a_verdict_on_every_sentence(self, with_smollm2: Stack, atomic_job: Json) -> None:
+        units = [unit for response in with_smollm2.responses(atomic_job["id"]) for unit in response["units"]]
+        assert [len(unit["verdicts"]) for unit in units] == [1] * len(units)
+        assert units
+        found = list(verdicts(with_smollm2, atomic_job["id"]))
+        assert all(verdict["raw"] for verdict in found)
+        assert all((verdict["score"] is not None) is (verdict["status"] == "scored") for verdict in found)
+        any_read = any(verdict["status"] in READ for verdict in found)
+        assert atomic_job["status"] == ("completed" if any_read else "failed")
+
+
+SENTENCES = (
+    "I love parties and talk to everybody there.",
+    "I hate parties and hide from everybody.",
+    "The bus leaves at nine.",
+    "We danced until four in the morning.",
+    "My friends call me the quiet one.",
+    "It rained all day.",
+    "Nothing makes me happier than a full room.",
+    "Small talk with strangers exhausts me.",
+    "Water boils at a hundred degrees.",
+    "I gave a speech and enjoyed every second.",
+)
+
+
+@pytest.fixture(scope="module")
+def judged_job(with_smollm2: Stack, smollm2: Server) -> Json:
+    """A job that judges known sentences, and the number of tokens that the server generated during it."""
+    before = predicted_tokens(smollm2)
+    job_id = with_smollm2.submit(
+        {
+            "personas": ["E-high"],
+            "tasks": ["social_media_post"],
+            "responses": [
                 {
-                    "personas": ["E-high"],
-                    "tasks": ["social_media_post"],
-                    "responses": [
-                        {"persona": "E-high", "task": "social_media_post", "model": "ours", "text": text}
-                    ],
-                    "judges": [TINY],
+                    "persona": "E-high",
+                    "task": "social_media_post",
+                    "model": "ours",
+                    "text": " ".join(SENTENCES),
                 }
-            )
-        )
-        (response,) = with_tiny.responses(job["id"])
-        verdicts = [verdict for unit in response["units"] for verdict in unit["verdicts"]]
-        for verdict in verdicts:
-            assert (verdict["score"] is not None) is (verdict["status"] == "scored")
-        said = any(verdict["status"] in {"scored", "not_applicable"} for verdict in verdicts)
-        assert (job["status"], job["status_reason"]) == (
-            ("completed", None) if said else ("failed", "no_score")
-        )
+            ],
+            "judges": [JUDGE],
+        }
+    )
+    job = with_smollm2.ended(job_id, ENDED_SECONDS)
+    return job | {"predicted_tokens": predicted_tokens(smollm2) - before}
 
 
-class TestOutage:
-    def test_a_server_that_is_killed_and_started_again_loses_nothing(
-        self, with_tiny: Stack, tiny: tuple[Server, Path]
-    ) -> None:
-        server, _ = tiny
-        job_id = with_tiny.submit(JOB | {"iterations": 40})
-        with_tiny.until(job_id, lambda job: job["progress"]["generation"]["succeeded"] >= 4)
-        server.kill()
-        server.start()
-        done = with_tiny.ended(job_id, 120)
-        assert (done["status"], done["completeness"]) == ("completed", "full")
+class TestJudge:
+    def test_output_tokens_are_those_that_the_server_counts(self, judged_job: Json) -> None:
+        assert judged_job["usage"]["output_tokens"] == judged_job["predicted_tokens"] > 0
+
+
+class TestPreparation:
+    def test_that_fails_names_the_reasoner(self, with_smollm2: Stack) -> None:
+        job_id = with_smollm2.submit(
+            {
+                "personas": ["gym-01"],
+                "tasks": [{"task": "expected_action", "questions": 1}],
+                "models": ["simulated/sim-faithful"],
+                "judges": ["simulated/sim-judge"],
+                "reasoner": {"model": "llama/smollm2", "max_tokens": 40},
+            }
+        )
+        job = with_smollm2.ended(job_id, ENDED_SECONDS)
+        assert (job["status"], job["error"]["code"]) == ("failed", "no_usable_text")
+        assert (job["error"]["model"], job["error"]["stage"]) == ("llama/smollm2", "environments")
