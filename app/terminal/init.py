@@ -27,6 +27,9 @@ USUAL_MODELS = {"openai": "gpt-6-luna", "anthropic": "claude-haiku-4-5"}
 EXTRA = {"gpt-6-luna": {"reasoning_effort": "none"}}
 """What a model needs to judge at temperature 0."""
 
+MAX_TOKENS = 1024
+"""Limit on a server of one's own; an essay, the longest text, takes about 420 tokens."""
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -243,17 +246,23 @@ def _operator_file(server: Server, models: tuple[str, str]) -> str:
 
 def _job_file(server: Server, models: tuple[str, str], persona: Mapping[str, Any] | None) -> str:
     model, judge = (_quoted(f"{server.connection}/{name}") for name in models)
-    if models[1] in EXTRA:
+    note = ""
+    if server.url is not None:
+        model, judge = (f"{{model: {name}, max_tokens: {MAX_TOKENS}}}" for name in (model, judge))
+        note = (
+            "# Without max_tokens, long replies of a slow server time out. Raise it for models that reason.\n"
+        )
+    elif models[1] in EXTRA:
         judge = f"{{model: {judge}, extra: {_quoted(EXTRA[models[1]])}}}"
     personas = _quoted("big-five" if persona is None else persona)
-    has_price = server.url is not None or {*models} <= {*USUAL_MODELS.values()}
+    has_price = server.url is None and {*models} <= {*USUAL_MODELS.values()}  # one's own server is free
     budget = "budget: {usd: 5}    # never exceeded\n" if has_price else ""
     return f"""\
 # A job for `assay submit`. What it can name: `assay personas`, `assay tasks`, `assay models`.
 name: my first job
 personas: [{personas}]
 tasks: [{", ".join(TASKS)}]
-models: [{model}]
+{note}models: [{model}]
 judges: [{judge}]
 iterations: 1
 {budget}"""

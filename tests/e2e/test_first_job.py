@@ -94,6 +94,10 @@ def test_a_report_on_a_persona_of_ones_own_takes_three_commands_and_no_file(
     made = initialized(newcomer, f"{simulator.url}/v1")
     assert made.returncode == 0, made.stderr
     assert "✓ job.yaml: valid, 3 cells" in made.stderr
+    assert (
+        'models: [{model: "vllm/sim-faithful", max_tokens: 1024}]'
+        in (newcomer.directory / "job.yaml").read_text()
+    )
     assert "✓ vllm: key accepted" in made.stderr
     with newcomer.up() as said:
         assert "✓ vllm: key accepted" in said
