@@ -56,6 +56,7 @@ from app.api.results import figures
 from app.api.results import routes as comparisons
 from app.api.sets import exemplars, persona_sets, question_sets, rubric_sets
 from app.api.uploads import routes as uploads
+from app.api.uploads.method_override import MethodOverride
 from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from app.bootstrap import (
@@ -226,6 +227,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
     app.add_middleware(KnownHost, names=loaded.known_hosts)
     app.add_middleware(Limits, most_bytes=loaded.max_body_bytes, seconds=loaded.upload_seconds)
     app.add_middleware(AnswerHeaders)
+    app.add_middleware(MethodOverride)
     if loaded.traces:
         app.add_middleware(Traced)
     app.add_middleware(RequestContext)

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
-from psycopg.pq import Conninfo
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
@@ -28,6 +27,59 @@ WRITING_SECONDS = 5.0
 """How much longer than a call a worker that stops waits, by itself: so long writing may take."""
 
 _DRIVER = "postgresql+psycopg://"
+_LIBPQ_PARAMETERS = [
+    "application_name",
+    "channel_binding",
+    "client_encoding",
+    "connect_timeout",
+    "dbname",
+    "fallback_application_name",
+    "gssdelegation",
+    "gssencmode",
+    "gsslib",
+    "host",
+    "hostaddr",
+    "keepalives",
+    "keepalives_count",
+    "keepalives_idle",
+    "keepalives_interval",
+    "krbsrvname",
+    "load_balance_hosts",
+    "max_protocol_version",
+    "min_protocol_version",
+    "oauth_client_id",
+    "oauth_client_secret",
+    "oauth_issuer",
+    "oauth_scope",
+    "options",
+    "passfile",
+    "password",
+    "port",
+    "replication",
+    "require_auth",
+    "requirepeer",
+    "scram_client_key",
+    "scram_server_key",
+    "service",
+    "ssl_max_protocol_version",
+    "ssl_min_protocol_version",
+    "sslcert",
+    "sslcertmode",
+    "sslcompression",
+    "sslcrl",
+    "sslcrldir",
+    "sslkey",
+    "sslkeylogfile",
+    "sslmode",
+    "sslnegotiation",
+    "sslpassword",
+    "sslrootcert",
+    "sslsni",
+    "target_session_attrs",
+    "tcp_user_timeout",
+    "user",
+]
+"""Source: https://www.postgresql.org/docs/current/libpq-connect.html#LIBPQ-PARAMKEYWORDS; a test tries each of the driver."""
 _UNKNOWN_PARAMETER = "is unknown to PostgreSQL's client library"
 _PARAMETER_REMEDIES = {
     "pgbouncer": "remove it and set ASSAY_DATABASE_POOLER=transaction",
@@ -390,12 +442,11 @@ def _check_parameters(url: str) -> None:
         ValueError: One of them. The message repeats no part of a password with an unescaped question mark.
     """
     query = urlsplit(url).query
-    known = {option.keyword.decode() for option in Conninfo.get_defaults()}
     for name in dict(parse_qsl(query, keep_blank_values=True)):
-        if name not in known:
+        if name not in _LIBPQ_PARAMETERS:
             if "@" in query or not name.isidentifier():
                 raise ValueError(f"a parameter after the question mark {_UNKNOWN_PARAMETER}; remove it")
-            remedy = _PARAMETER_REMEDIES.get(name) or f"remove it{did_you_mean(name, sorted(known))}"
+            remedy = _PARAMETER_REMEDIES.get(name) or f"remove it{did_you_mean(name, _LIBPQ_PARAMETERS)}"
             raise ValueError(f"the parameter {name!r} {_UNKNOWN_PARAMETER}; {remedy}")
 
 

@@ -80,6 +80,7 @@ class Collector:
         self._questions: dict[str, dict[str, list[str]]] = {}
         self._samples: list[SampleRecord] = []
         self._unused: Counter[str] = Counter()
+        self._conversation_texts = 0
         self._unnamed_models = 0
         self._unnamed_tasks = 0
         self._recognised = 0
@@ -269,6 +270,7 @@ class Collector:
 
     def _count(self, said: Said, model: str, persona: str, task: str) -> None:
         self._texts += 1
+        self._conversation_texts += said.conversation is not None
         self._models[model] += 1
         self._unnamed_models += (self._options.model or said.model) is None
         self._tasks[task] += 1
@@ -513,6 +515,12 @@ class Collector:
         if len(self._prompts) > 1 and self._recognised < sum(self._tasks[task] for task in atomic):
             notes.append(
                 "Different prompts are not shown to judges; with one of PersonaGym's tasks they are the questions."
+            )
+        if self._conversation_texts:
+            notes.insert(
+                0,
+                f"Warning: {self._conversation_texts:,} texts are turns of conversations and depend on each other."
+                " Results treat them as independent runs: do not use their intervals or RC_atom.",
             )
         if self._unnamed_models:
             notes.append("Some texts name no model; they are called `imported` unless you choose a model.")

@@ -94,6 +94,23 @@ class TestProtocol:
         second.upload()
         assert api.get(str(first.url).removeprefix(api.url)).json()["records"] == 40
 
+    def test_post_with_a_method_override_adds_a_part(self, api: Service) -> None:
+        content = jsonl(LINES)
+        path = begin(api, len(content))
+        headers = {"Upload-Offset": "0", "Content-Type": PART, "Tus-Resumable": "1.0.0"}
+        for override in ("PATCH", "patch"):
+            sent = api.http.post(
+                path,
+                content=content[int(headers["Upload-Offset"]) :][: len(content) // 2],
+                headers=headers | {"X-HTTP-Method-Override": override},
+            )
+            assert sent.status_code == 204, sent.text
+            headers["Upload-Offset"] = sent.headers["upload-offset"]
+        assert api.get(path).json()["received"] == len(content) // 2 * 2
+        refused = api.http.post(path, headers={"X-HTTP-Method-Override": "DELETE"})
+        assert refused.status_code == 405
+        assert api.get(path).status_code == 200
+
     def test_our_client_sends_a_file_and_goes_on_with_it(self, api: Service, tmp_path: Path) -> None:
         text = "x" * 1000
         file = tmp_path / "texts.jsonl"

@@ -2,6 +2,7 @@ from pathlib import Path
 from typing import get_args
 
 import pytest
+from psycopg.pq import Conninfo
 from pydantic import SecretStr, ValidationError
 
 from app.bootstrap import load_key_ring, load_operator_connections
@@ -60,6 +61,11 @@ class TestSecrets:
     def test_urls_of_every_ordinary_form_are_taken(self, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
         monkeypatch.setenv("DATABASE_URL", url)
         assert load_settings().require_database_url().partition("://")[2] == url.partition("://")[2]
+
+    def test_every_parameter_of_the_driver_is_accepted(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        for option in Conninfo.get_defaults():
+            monkeypatch.setenv("DATABASE_URL", f"postgresql://a:b@db/x?{option.keyword.decode()}=1")
+            load_settings()
 
     @pytest.mark.parametrize("variable", ["DATABASE_URL", "ASSAY_OWNER_DATABASE_URL"])
     @pytest.mark.parametrize(

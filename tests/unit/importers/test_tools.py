@@ -118,6 +118,13 @@ class TestInspect:
             read(of.archive({"a.json": {}}))
 
 
+@pytest.mark.parametrize(("turns", "warned"), [(1, False), (2, True)])
+def test_turns_of_a_conversation_carry_a_warning(turns: int, warned: bool) -> None:
+    asked = [{"role": "user", "content": ASKED}, {"role": "assistant", "content": SAID}]
+    preview = read(json_lines({"messages": [{"role": "system", "content": "a clown"}, *asked * turns]}))
+    assert preview.notes[0].startswith(f"Warning: {turns} texts are turns of conversations") is warned
+
+
 class TestOpenAiEvals:
     def test_a_data_source_gives_questions_and_what_was_expected_is_nobodys_text(self) -> None:
         source = json_lines({"item": {"question": ASKED, "answer": "Loud.", "persona": "a clown"}})
