@@ -218,6 +218,10 @@ class RefusalFile(Form):
     terms: dict[Id, _Lines]
     lead_ins: _Lines
     patterns: _Lines
+    ambiguous: _Lines
+    in_story: _Lines
+    asides: _Lines
+    signs: _Lines
 
     @model_validator(mode="after")
     def _check(self) -> "RefusalFile":

@@ -20,6 +20,6 @@ RULES = RuleBook(
             "punkt-en-v1": lambda: PunktSegmenter(_ENGLISH()),
         },
     ),
-    refusals=Versions("version of the refusal rules", {"refusals-en-v1": lambda: load_atomic("v1").refusal}),
+    refusals=Versions("version of the refusal rules", {"refusals-v2": lambda: load_atomic("v1").refusal}),
     injections=Versions("version of the injection patterns", {"injections-v1": lambda: addresses_judge}),
 )

@@ -50,7 +50,7 @@ async def _read(text: str, step: Step) -> None:
 
 
 def _steps() -> dict[str, Step]:
-    segmenter, refusals = RULES.segmenter.load("punkt-en-v1"), RULES.refusals.load("refusals-en-v1")
+    segmenter, refusals = RULES.segmenter.load("punkt-en-v1"), RULES.refusals.load("refusals-v2")
     shown = Showing(load_hardened(), key_of(["x"], ""))
 
     def split(text: str) -> object:

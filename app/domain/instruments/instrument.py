@@ -22,6 +22,6 @@ class InstrumentRef:
     version: str
     content_hash: str
     segmenter: str
-    refusals: str = "refusals-en-v1"
+    refusals: str = "refusals-v2"
     injections: str = "injections-v1"
     replies: str = READER_VERSION

@@ -73,7 +73,7 @@ class TestContentHash:
             ("atomic/v1/personas.yaml", "careless person", "clumsy person"),
             ("atomic/v1/instructions.yaml", "Speak like", "Talk like"),
             ("segmentation/punkt-en-v1.yaml", "mr, mrs,", "mr,"),
-            ("atomic/v1/refusal.yaml", "window: 240", "window: 241"),
+            ("atomic/v1/refusal.yaml", "sentences: 2", "sentences: 3"),
             ("personagym/v1/personas.yaml", "A 71-year-old", "A 17-year-old"),
             ("personagym/v1/environments.yaml", "Laundromat", "Laundry"),
             ("personagym/v1/tasks.yaml", "openly toxic", "very toxic"),

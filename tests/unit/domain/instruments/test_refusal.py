@@ -11,25 +11,16 @@ GOLDEN = yaml.safe_load((Path(__file__).parents[3] / "golden" / "refusals.yaml")
 RULES = load_atomic().refusal
 
 
-def precision_and_recall(refusals: list[str], near_misses: list[str]) -> tuple[float, float]:
-    found = sum(RULES.is_refusal(text) for text in refusals)
-    wrongly_found = sum(RULES.is_refusal(text) for text in near_misses)
-    return found / (found + wrongly_found), found / len(refusals)
-
-
 class TestLabelledTexts:
-    def test_those_that_served_to_write_the_patterns_are_all_told_apart(self) -> None:
-        assert precision_and_recall(GOLDEN["refusals"][0::2], GOLDEN["near_misses"][0::2]) == (1.0, 1.0)
-        assert precision_and_recall(GOLDEN["later_refusals"], GOLDEN["later_near_misses"]) == (1.0, 1.0)
-        assert precision_and_recall(GOLDEN["hard_refusals"], GOLDEN["hard_near_misses"]) == (1.0, 1.0)
+    @pytest.mark.parametrize("language", sorted({entry["language"] for entry in GOLDEN}))
+    def test_of_each_language_95_percent_are_right(self, language: str) -> None:
+        entries = [entry for entry in GOLDEN if entry["language"] == language]
+        wrong = [entry["text"] for entry in entries if RULES.is_refusal(entry["text"]) != entry["refusal"]]
+        assert len(wrong) <= len(entries) * 0.05, wrong
 
-    def test_on_the_half_that_did_not_no_answer_in_character_is_lost(self) -> None:
-        # 30 of 32 refusals found, none of 32 near misses.
-        assert precision_and_recall(GOLDEN["refusals"][1::2], GOLDEN["near_misses"][1::2]) == (1.0, 30 / 32)
-
-    def test_on_hard_cases_written_after_the_patterns_three_quarters_are_found(self) -> None:
-        # 9 of 12 refusals found, none of 12 near misses.
-        assert precision_and_recall(GOLDEN["last_refusals"], GOLDEN["last_near_misses"]) == (1.0, 9 / 12)
+    def test_are_distinct_with_a_source_each(self) -> None:
+        assert len({entry["text"] for entry in GOLDEN}) == len(GOLDEN) >= 200
+        assert all(entry["source"] for entry in GOLDEN)
 
 
 class TestOpening:

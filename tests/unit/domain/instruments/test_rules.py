@@ -8,7 +8,7 @@ from app.instruments.rules import RULES
 from app.services.job_context import decode_spec, encode_spec
 from tests.unit.domain.job_samples import draft, resolved, wrong
 
-OLD = {"segmenter": "punkt-en-v1", "refusals": "refusals-en-v1", "injections": "injections-v1"}
+OLD = {"segmenter": "punkt-en-v1", "refusals": "refusals-v2", "injections": "injections-v1"}
 
 
 def names(instrument: InstrumentRef) -> dict[str, str]:
