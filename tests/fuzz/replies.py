@@ -112,7 +112,7 @@ def check_doubtful(draw: Random) -> None:
 
 
 def check_spoiled(draw: Random) -> None:
-    """Whatever a reply is, a score that is read from it has to be a number that it has, and the only one."""
+    """Whatever a reply is, a score that is read from it has to be a number that it has."""
     scale = draw.choice(SCALES)
     reply = _spoiled(draw)
     found = parse_verdict(reply, scale)
@@ -202,8 +202,6 @@ def _numbers(reply: str) -> set[int]:
 
 
 def _must_say(reply: str, score: int, scale: Scale) -> None:
-    """The score is the only number of what follows the thoughts, but for the scale's own ends."""
-    answer = reply.rpartition("</think>")[2] if "</think>" in reply else reply
-    numbers = _numbers(answer)
-    if score not in numbers or numbers - {score, scale.minimum, scale.maximum}:
+    """The score is a number of what follows the thoughts."""
+    if score not in _numbers(reply.rpartition("</think>")[2]):
         raise WrongNumberError(f"{reply!r} on {scale} was read as {score}")

@@ -20,6 +20,10 @@ _BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|)]|\.(?!\d)|->|→)[
 """An answer whose sentence's number lacks its "S": an option's number and its text look the same. "1.5" is no sentence's."""
 _IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
 """An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
+_LIST = re.compile(r"""(?:```\w*\s*)?(?:\{\s*["']\w+["']\s*:\s*)?\[([\s\d,"'+-]{1,1000})\]""")
+"""A list of scores, alone or as an object's first field."""
+_LISTED = re.compile(r"[+-]?\d+")
+_ANSWER_WITHIN = re.compile(r"\bS ?\d{1,4}\s?[:=]\s?\d", re.IGNORECASE)
 _AROUND = " \t\r\n,;|{}"
 
 
@@ -71,7 +75,7 @@ def read_grouped(
     """
     text = after_thoughts(raw)
     parts: dict[int, list[_Part]] = {}
-    found = _in_a_row(text) or _labelled(text) or _numbered(text, count)
+    found = _in_a_row(text) or _labelled(text) or _numbered(text, count) or _listed(text, count)
     for part in found[:-1] if cut_off else found:
         parts.setdefault(part.label, []).append(part)
     readings = [_reading(parts.get(label, []), asked) for label in range(1, count + 1)]
@@ -108,17 +112,29 @@ def _labelled(text: str) -> list[_Part]:
 
 
 def _numbered(text: str, count: int) -> list[_Part]:
-    """Lines that are numbered from 1 to ``count``; nothing where any other line is among them."""
+    """Lines that are numbered from 1 to ``count``; nothing if a line among or a number behind them says otherwise."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
-    found = [_Part(int(line[1]), line[2], line[0]) for line in map(_BARE_LINE.fullmatch, lines) if line]
+    found = [
+        _Part(int(line[1]), line[2], line[0]) for line in map(_BARE_LINE.fullmatch, lines[:count]) if line
+    ]
     in_order = [part.label for part in found] == list(range(1, count + 1))
-    return found if in_order and len(found) == len(lines) else []
+    return [] if any(map(str.isdigit, "".join(lines[count:]))) or not in_order else found
+
+
+def _listed(text: str, count: int) -> list[_Part]:
+    """Return the numbers of a list that has one for each sentence, with no other number behind it."""
+    found = _LIST.match(text)
+    numbers = _LISTED.findall(found[1]) if found else []
+    if found is None or len(numbers) != count or any(map(str.isdigit, text[found.end() :])):
+        return []
+    return [_Part(n, number, number) for n, number in enumerate(numbers, 1)]
 
 
 def _reading(parts: list[_Part], asked: Dimension | Scale) -> GroupedReading:
-    if len(parts) != 1:
+    if len(parts) != 1 or _ANSWER_WITHIN.search(parts[0].answer):
         return GroupedReading(
             unparsed(Unread.CONTRADICTION if parts else Unread.NO_ANSWER),
             "\n".join(part.raw for part in parts) or None,
         )
-    return GroupedReading(parse_verdict(parts[0].answer, asked), parts[0].raw)
+    answer = f"Answer: {parts[0].answer}" if parts[0].answer[:1].isdigit() else parts[0].answer
+    return GroupedReading(parse_verdict(answer, asked), parts[0].raw)

@@ -8,9 +8,8 @@ import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.judging.verdict import REFUSED, UNPARSED, Verdict, VerdictStatus
+from app.domain.judging.verdict import UNPARSED, Verdict, VerdictStatus
 from app.domain.personagym.grades import read_final_score
-from app.instruments.loader import load_atomic
 
 GOLDEN = Path(__file__).parents[3] / "golden" / "personagym_grades.yaml"
 
@@ -35,23 +34,6 @@ class TestLabelledReplies:
         replies = [raw for raw, _ in labelled_replies()]
         assert len(replies) >= 120
         assert len(replies) == len(set(replies))
-
-
-class TestRefusals:
-    @pytest.mark.parametrize(
-        "reply",
-        [
-            "I cannot take on the role of this persona.",
-            "As an AI language model, I don't have a personality of my own.",
-        ],
-    )
-    def test_other_ways_to_refuse_are_known_by_rules(self, reply: str) -> None:
-        assert read_final_score(reply).verdict == UNPARSED
-        assert read_final_score(reply, refusals=load_atomic().refusal).verdict == REFUSED
-
-    def test_a_reply_with_a_final_score_is_none_however_it_begins(self) -> None:
-        reply = "I'm sorry, but I can't approve of that persona. Therefore, the final score is 1."
-        assert read_final_score(reply, refusals=load_atomic().refusal).verdict.score == 1
 
 
 class TestJustification:

@@ -1,0 +1,444 @@
+"""Finds where a judge's reply states a score: bare, on a labelled line or in a statement; everything else is never read.
+
+A statement counts only where a clause begins with it, with nothing between it and its value but words of a closed vocabulary. So
+negated, quoted, hypothetical, superlative and other people's scores have no form that is read.
+"""
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import yaml
+
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.judging.reply_text import BLANK, labelled
+
+_WORDS: dict[str, Any] = yaml.safe_load(
+    files(__package__).joinpath("reply_words.yaml").read_text(encoding="utf-8")
+)
+SCALE_MARK = "§"
+"""Replaces a mention of the whole scale, such as "1 to 5"."""
+_LONGEST_SENTENCE = 600
+_SHORTEST_LABEL = 4
+MOST_CLAIMS = 50
+
+
+_SPACED = re.compile(r"[\W\w]*[a-z\u00c0-\u04ff]")
+"""Matches a word of a script that separates words by spaces."""
+
+
+def _any(words: Iterable[str]) -> str:
+    return "(?:" + "|".join(sorted(words, key=len, reverse=True)) + ")"
+
+
+def _all(kind: str) -> list[str]:
+    return [word for words in _WORDS[kind].values() for word in words]
+
+
+def _word(words: Iterable[str]) -> str:
+    """Alternatives as whole words; scripts without spaces have no word boundary."""
+    spaced: list[str] = []
+    unspaced: list[str] = []
+    for word in words:
+        (spaced if _SPACED.match(word) else unspaced).append(word)
+    parts = [rf"(?<![\w]){_any(spaced)}(?!\w)"] if spaced else []
+    return "(?:" + "|".join([*parts, *([_any(unspaced)] if unspaced else [])]) + ")"
+
+
+OUT_OF = _any(_WORDS["out_of"])
+NOT_APPLICABLE_WORDS = _any(_WORDS["not_applicable"])
+
+
+class Claim(NamedTuple):
+    """A place where a reply states its score.
+
+    Attributes:
+        number: The number; ``None`` if the statement names no single number.
+        text: The words that follow the number up to the end of its sentence.
+        end: Where the claim ends in the rewritten reply.
+        firm: Whether nothing hedges it.
+    """
+
+    number: str | None
+    text: str
+    end: int
+    firm: bool = True
+
+
+_NUMBER = r"[+-]?\d+(?:[.,]\d+)*"
+_OPENING = r"[\s'(\[{]{0,8}"
+_CLOSING = r"[\s')\]}]{0,8}"
+_UNIT = rf"(?:\s?{_any(_WORDS['units'])})?(?:\s?{_any(_WORDS['endings'])})?"
+_NOT_AFTER = r"(?!\w|[%°+/~^²]|[.,:-]\d|\s?\.\.|…|-(?:\w|$)|\s?\?|\x00|\u0336)"
+_VALUE = re.compile(
+    rf"{_OPENING}(?:(?:option|score|rating|number|answer|grade|final|overall|total|the|a|an|of|#)[\s:]*)*{_OPENING}({_NUMBER})(?:st\b)?{_UNIT}{_NOT_AFTER}"
+)
+_TAIL = re.compile(
+    rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<{BLANK}]|\s-\s|\s+(?:because|since|as|for|on|given|due|based|in|which|that|with|and|to|here|"
+    r"weil|da|car|porque|perché|потому|so|out|indicating|meaning|reflecting|is|seems|would|fits|describes|applies|best|matches)\b"
+    rf"|\s*{SCALE_MARK})"
+)
+_DOUBTED = re.compile(
+    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much))|but|plus|minus|higher|lower|"
+    r"at (?:least|most)|oder|ou|oppure|или|或)\b|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but\b|wait\b|i mean\b)|\s*[?/]"
+)
+_SENTENCE_END = re.compile(r"[.!?;](?=\s|$)")
+_BULLET = re.compile(r"^[^\S\n]*(?:[-•·+](?=\s+[^\W\d])|[|#>=]+)?[^\S\n]*")
+_CLAUSE = re.compile(rf"(?:[,:;–—(\[]|\s-)\s*|\s+(?={_any([*_all('conclusions')])}\b)", re.UNICODE)
+_CONCLUSION = re.compile(rf"(?:{_word(_all('conclusions'))}[,:]?\s*)+")
+_HYPOTHETICAL = re.compile(_word(_WORDS["hypothetical"]))
+_ATTRIBUTED = re.compile(rf"{_word(_WORDS['attributions'])}[^,;:]{{0,60}}[,:]\s*(?:that\s)?$")
+_GIVEN = re.compile(
+    r"\s*(?:based|given|since|because|as|considering|overall|in|on|for|therefore|thus|so|hence|after)\b"
+)
+_WOULD = re.compile(r"\b(?:would|wäre|serait|sería|seria|sarebbe)\b")
+_DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
+_SPELLED = re.compile(
+    r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|n/a|half|between|about|around|unknown|null|none|nan)\b|\d|\x00"
+)
+_RETRACTED = re.compile(_word(_WORDS["retractions"]["anywhere"]))
+_RETRACTING = re.compile(
+    rf"(?:^|[.!?;\n…(–—,-])[\s'(\[–—-]{{0,8}}{_word(_WORDS['retractions']['first'])}(?=\W|$)"
+)
+_SCORE_WORDS = re.compile(
+    r"\b(?:scores?|scored|rat(?:e|ed|es|ing|ings)|points?|grades?|option|number|give|given|an?|lower|higher|fair\w*|rather|instead|better|also)\b|分|点|점|балл"
+)
+_LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
+_BARE = re.compile(
+    rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—-](?!\s?\d)|\(|\n|$|(?=because|since|as|weil|car|on an? ))?"
+)
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Finds claims in replies about one dimension or rubric.
+
+    Attributes:
+        labels: The options' words by number, plain and in lower case.
+        head: What announces a value on a labelled line or in a sentence.
+    """
+
+    labels: dict[int, str]
+    names: frozenset[str]
+    head: re.Pattern[str]
+    heading: re.Pattern[str]
+    any_label: re.Pattern[str]
+    echo: str
+
+    def is_name(self, key: str) -> bool:
+        """Tell whether a field or a tag is named like a score."""
+        return (
+            self.heading.fullmatch(
+                re.sub(r"[\s_-]+", " ", re.sub(r"^(?:final|overall|total)", r"\g<0> ", key)).strip()
+            )
+            is not None
+        )
+
+    def is_value(self, content: str) -> bool:
+        """Tell whether a text is a number, an option's words, or both."""
+        content = content.strip(" .*_\n")
+        if len(content) > 120:  # noqa: PLR2004 - no option's words are longer
+            return False
+        found = re.fullmatch(rf"(?:{_NUMBER}(?:\s?/\s?\d+)?)?\s?[).:-]?\s*(.*)", content)
+        return found is not None and bool(content) and (not found[1] or self.option_of(found[1]) is not None)
+
+    def option_of(self, words: str) -> int | None:
+        """Return the option whose words these are."""
+        words = _same(words)
+        return next((number for number, label in self.labels.items() if label == words), None)
+
+    def rewritten(self, text: str) -> str:
+        """Rewrite a plain reply into labelled lines; leave out a copy of the options."""
+        if self.echo and self.echo in text:
+            text = text.replace(self.echo, "\n")
+        return labelled(text, self.is_name, self.is_value)
+
+    def claims(self, text: str, *, signed: bool) -> list[Claim]:
+        """Return every place where a rewritten reply states its score, in their order."""
+        return sorted({*self._bare(text), *self._stated(text, signed=signed)}, key=lambda claim: claim.end)[
+            : MOST_CLAIMS + 1
+        ]
+
+    def _bare(self, text: str) -> Iterator[Claim]:
+        """Numbers that begin the reply or its last line, or are a line's only content."""
+        lines = [(found.start(), found[0]) for found in re.finditer(r"[^\n]+", text) if found[0].strip()]
+        lines = lines if len(lines) <= 2 * MOST_CLAIMS else [*lines[:MOST_CLAIMS], *lines[-MOST_CLAIMS:]]
+        in_list = len(set(_LIST_ITEM.findall(text))) > 1
+        for n, (start, line) in enumerate(lines):
+            lead = re.match(r"\s*#{1,6}\s*", line)
+            begin = lead.end() if lead else 0
+            found = _BARE.match(line, begin)
+            if found is None or (found[3] is None and line[found.end() :].strip()):
+                continue
+            rest = line[found.end() :].strip(" .)")
+            alone = not rest
+            labelled_ = bool(rest) and self._fits(rest, found[1])
+            if not alone and (in_list and not labelled_):
+                continue
+            if not (alone or n == 0 or (labelled_ and n == len(lines) - 1)):
+                continue
+            if rest and found[3].strip(".:") in {"", ")"} and found[1] == "1" and not labelled_:
+                continue
+            if _DOUBTED.match(line, found.end(1)) and not labelled_:
+                yield Claim(None, "", start + found.end(), firm=False)
+                continue
+            prose = not labelled_ and rest[:1].isalpha() and found[3][:1] in {".", ")", "\n"}
+            if not prose and set(re.findall(_NUMBER, _SENTENCE_END.split(rest)[0])) - {found[1]}:
+                yield Claim(None, "", start + found.end(), firm=False)
+                continue
+            yield Claim(found[1], rest, start + found.end())
+
+    def _fits(self, words: str, number: str) -> bool:
+        """Tell whether words begin with the label of an option."""
+        label = self.labels.get(int(number), "") if re.fullmatch(r"[+-]?\d{1,4}", number) else ""
+        first = _same(re.split(r"[.;:\n(,]", words.lstrip(" .):-–—("), maxsplit=1)[0])
+        return (
+            bool(label)
+            and bool(first)
+            and (first.startswith(label) or (label.startswith(first) and len(first) >= _SHORTEST_LABEL))
+        ) or (self.any_label.match(_same(words.lstrip(" .):-–—("))) is not None)
+
+    def _stated(self, text: str, *, signed: bool) -> Iterator[Claim]:
+        lines = [line for line in re.finditer(r"[^\n]+", text) if line[0].strip()]
+        for index, line in enumerate(lines):
+            bullet = _BULLET.match(line[0])
+            offset = line.start() + (bullet.end() if bullet else 0)
+            content = text[offset : line.end()]
+            after = lines[index + 1] if index + 1 < len(lines) else None
+            if after is not None and self.heading.fullmatch(content.strip(" #*:.")):
+                bare = _VALUE.match(after[0].strip())
+                if bare and not after[0].strip()[bare.end() :].strip(" .)]"):
+                    yield Claim(bare[1], "", after.end())
+                continue
+            yield from self._in_line(content, offset, signed=signed, last=after is None)
+
+    def _in_line(self, content: str, offset: int, *, signed: bool, last: bool) -> Iterator[Claim]:
+        begin, length = 0, len(content.rstrip())
+        for end in [*(found.end() for found in _SENTENCE_END.finditer(content)), len(content)]:
+            sentence = content[begin:end]
+            if 0 < len(sentence) <= _LONGEST_SENTENCE and sentence.strip():
+                ends = last and end >= length
+                yield from self._in_sentence(
+                    sentence, content[end : end + 200], offset + begin, signed=signed, last=ends
+                )
+            begin = end
+
+    def _in_sentence(
+        self, sentence: str, rest: str, offset: int, *, signed: bool, last: bool
+    ) -> Iterator[Claim]:
+        lead = len(sentence) - len(sentence.lstrip())
+        starts = [lead, *(found.end() for found in _CLAUSE.finditer(sentence))]
+        done = -1
+        for start in starts:
+            if start < done:
+                continue
+            concluded = _CONCLUSION.match(sentence, start)
+            at = concluded.end() if concluded else start
+            head = self.head.match(sentence, at)
+            if head is None:
+                continue
+            if signed and re.search(r"-\s*$", head[0]):
+                continue
+            done = head.end()
+            claim = self._claim(sentence, rest, head, offset, concluded=concluded is not None, last=last)
+            if claim is not None:
+                yield claim
+
+    def _claim(  # noqa: PLR0911 - one return for each thing that keeps a statement from being read
+        self,
+        sentence: str,
+        rest: str,
+        head: re.Match[str],
+        offset: int,
+        *,
+        concluded: bool,
+        last: bool,
+    ) -> Claim | None:
+        prefix, value = sentence[: head.start()], _VALUE.match(sentence, head.end())
+        if head["alone"] is not None and (
+            value is None
+            or (
+                sentence[value.end() :].strip(" .)]:!*") and not self._fits(sentence[value.end() :], value[1])
+            )
+        ):
+            return None
+        if value is None or not _TAIL.match(sentence, value.end()):
+            words = _same(sentence[head.end() :].strip(" .'"))
+            if self.option_of(words) is not None and not prefix.strip():
+                return Claim(str(self.option_of(words)), words, offset + len(sentence))
+            following = sentence[head.end() : head.end() + 60]
+            if (not following.strip(" .…*'") and last and _DANGLING.search(head[0])) or _SPELLED.search(
+                following
+            ):
+                return Claim(None, "", offset + len(sentence), firm=False)
+            return None
+        hypothetical = (_HYPOTHETICAL.search(prefix) and not concluded) or (
+            _WOULD.search(head[0])
+            and " would " in f" {head[0]} "
+            and not head[0].lstrip().startswith("i ")
+            and prefix.strip()
+            and not concluded
+            and not _GIVEN.match(prefix)
+        )
+        asked = sentence.rstrip().endswith("?")
+        if hypothetical or asked or _ATTRIBUTED.search(prefix):
+            return None
+        tail = sentence[value.end() :]
+        if (
+            _DOUBTED.match(sentence, value.end(1))
+            and not self._fits(tail, value[1])
+            and not self._fits(rest, value[1])
+        ):
+            return Claim(None, "", offset + value.end(), firm=False)
+        if any(other[0] != value[1] for other in re.finditer(_NUMBER, tail)):
+            return Claim(value[1], "", offset + value.end(), firm=False)
+        return Claim(value[1], tail if tail.strip(" .)") else rest, offset + value.end())
+
+    def misnames(self, words: str, number: int) -> bool:
+        """Tell whether the words directly behind a number resemble the label of other options more than its own."""
+        words = _same(re.split(r"[.;:\n(,]| because | since ", words.lstrip(" .):-–—(!"), maxsplit=1)[0])
+        said = set(words.split())
+        if not said or len(said) > 8 or _DENIED.search(words):  # noqa: PLR2004 - a sentence, no label
+            return False
+        likeness = {
+            n: len(said & set(label.split())) / len(said | set(label.split()))
+            for n, label in self.labels.items()
+        }
+        most = max(likeness.values())
+        if most >= 0.5:  # noqa: PLR2004 - half of the words
+            return likeness.get(number, 0.0) < most
+        return self._poles(said, number)
+
+    def _poles(self, said: set[str], number: int) -> bool:
+        """Tell whether words name only the other end of the scale."""
+        scored = sorted(self.labels)[:-1] if len(self.labels) > 2 else []  # noqa: PLR2004
+        if number not in scored:
+            return False
+        half = (scored[0] + scored[-1]) / 2
+        low = {w for n in scored if n < half for w in self.labels[n].split()}
+        high = {w for n in scored if n > half for w in self.labels[n].split()}
+        own, other = (
+            (low - high, high - low)
+            if number < half
+            else (high - low, low - high)
+            if number > half
+            else (low | high, set())
+        )
+        return bool(said & other) and not said & own
+
+    def mentions(self, text: str) -> Iterator[tuple[int | None, int, bool, int]]:
+        """Yield the options whose words a text uses: the number before them, the option, whether it is denied, and where."""
+        for found in self.any_label.finditer(text):
+            option = self.option_of(found[2])
+            if option is not None:
+                before = re.split(r"[.!?;\n]", text[max(0, found.start() - 60) : found.start()])[-1]
+                yield (
+                    int(found[1]) if found[1] else None,
+                    option,
+                    _DENIED.search(before) is not None,
+                    found.start(),
+                )
+
+
+_DENIED = re.compile(
+    r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options?)\b"
+)
+
+
+def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool:
+    """Tell whether what follows a reply's last claim takes it back or speaks of another score."""
+    rest = text[end:]
+    if _RETRACTED.search(rest) or _RETRACTING.search(rest):
+        return True
+    for sentence in re.split(r"(?<=[.!?;])\s|\n", rest):
+        found = [
+            number
+            for number in re.findall(_NUMBER, sentence[:_LONGEST_SENTENCE])
+            if number in numbers and number != str(score)
+        ]
+        if found and _SCORE_WORDS.search(sentence):
+            return True
+    return False
+
+
+def _same(words: str) -> str:
+    """Return words in the form in which labels are compared."""
+    return re.sub(r"[\s-]+", " ", re.sub(r"\bnor\b", "or", words.lower())).strip(" .,;:!)(*'\"")
+
+
+@lru_cache(maxsize=256)
+def reader(asked: Dimension | Scale) -> Reader:
+    """Return the reader of replies about a dimension, or about a rubric without labels."""
+    dimension = asked if isinstance(asked, Dimension) else None
+    scale = asked.scale if isinstance(asked, Dimension) else asked
+    found = dimension.option_labels if dimension else {}
+    labels = {number: _same(label) for number, label in found.items() if label}
+    labels.setdefault(scale.not_applicable, "none of the above")
+    names = (
+        _names(dimension)
+        if dimension
+        else frozenset(_WORDS["dimensions"]).union(*_WORDS["dimensions"].values())
+    )
+    head, heading = _head(names)
+    words = [
+        re.sub(
+            r"\\?[\s-]+", r"[\\s-]+", re.sub(r"\bor\b", "(?:or|nor)", re.escape(label).replace("\\ ", " "))
+        )
+        for label in labels.values()
+    ]
+    any_label = re.compile(rf"(?:(?<![\w.])(\d{{1,4}})\s?[).:–—-]\s?)?(?<!\w)({_any(words)})(?!\w)")
+    echo = re.sub(r"\s+", " ", dimension.options.lower()) if dimension else ""
+    return Reader(labels, names, head, heading, any_label, echo)
+
+
+def _names(dimension: Dimension) -> frozenset[str]:
+    """Return the words by which judges call a dimension."""
+    own = {dimension.name.lower(), dimension.display_name.lower()}
+    known = {name: {name, *others} for name, others in _WORDS["dimensions"].items()}
+    return frozenset(own.union(*(others for name, others in known.items() if own & others)))
+
+
+@lru_cache(maxsize=256)
+def _head(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    dimension = _any(map(re.escape, names)) if names else "(?!)"
+    adjectives, nouns = _any(_all("adjectives")), _any(_all("scores"))
+    judged = _any([*_WORDS["objects"], *map(re.escape, names)])
+    of_what = rf"(?:\s*\([^()\n]{{0,40}}\)|\s?{judged}(?![^\W_])){{0,10}}?"
+    name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:{dimension}[ -]?)?{nouns}|{dimension}(?: (?:score|rating|level))?)"
+    unspaced = r"(?![a-z\u00c0-\u04ff0-9])"
+    separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"
+    statements = [
+        form.replace("<object>", rf"{judged}(?: {judged}){{0,9}}")
+        .replace(
+            "<judged>",
+            _any(
+                [
+                    "response",
+                    "sentence",
+                    "text",
+                    "answer",
+                    "statement",
+                    "post",
+                    "essay",
+                    "writer",
+                    "author",
+                    "speaker",
+                    "person",
+                    "persona",
+                    "message",
+                ]
+            ),
+        )
+        .replace("<score>", "(?:score|rating|grade|level)")
+        for form in _all("statements")
+    ]
+    own = r"(?:,? (?:that )?i (?:would |will |'d )?(?:give|assign|choose|select|award)(?: (?:to )?(?:it|this(?: response| sentence| text)?|the response))?)?"
+    head = (
+        rf"(?:{name}{unspaced}{of_what}{own}(?:{separator}|\s?{_any(_all('copulas'))}{unspaced}\s*:?\s*)"
+        rf"|{_any(statements)}(?![^\W\d_])(?:\s*:)?\s*"
+        rf"|(?P<alone>(?:(?:the|my|final|overall) ){{0,3}}(?:option|answer|score|rating|choice)\s))"
+    )
+    return re.compile(head), re.compile(rf"(?:{name})(?:\s*\([^()\n]{{0,40}}\))?")

@@ -1,0 +1,231 @@
+"""Rewrites a judge's reply so that every form of an answer becomes a labelled line and nothing else looks like one.
+
+A JSON field, a tag, a box, ``[[4]]`` and ``[RESULT] 4`` become ``answer: 4``. Quotations and other fields and tags are blanked.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from app.domain.judging.thoughts import after_thoughts
+
+LOST = "\0"
+"""Replaces a character with a numeric value that is no digit, such as ½, ④ or ²."""
+COMBINING = "\u0336"
+"""Replaces any combining character: after a digit it may strike the digit out."""
+BLANK = "▒"
+"""Replaces text that is not the judge's own."""
+
+IsName = Callable[[str], bool]
+"""Tells whether a field or tag is named like a score."""
+IsValue = Callable[[str], bool]
+"""Tells whether a text is an answer and nothing else."""
+
+_SPECIAL = r"(?:<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]>|</?s>|<[be]os>|<(?:start|end)_of_turn>|\[/?inst\])"
+_FIRST_SPECIAL = re.compile(rf"(?:\s*{_SPECIAL}\s*(?:(?:assistant|model)\b\s*)?)+", re.IGNORECASE)
+_NEXT_SPECIAL = re.compile(_SPECIAL, re.IGNORECASE)
+_INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\u20e3\ufeff\r"
+_REPLACED = {
+    "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "「": '"', "」": '"', "『": '"', "』": '"',
+    "−": "-", "。": ". ", "、": ", ", "【": "[", "】": "]", "؛": ";", "،": ",",
+    **dict.fromkeys(_INVISIBLE, ""),
+}  # fmt: skip
+
+
+_SPACES = re.compile(r"[^\S\n]{2,}|\t")
+
+
+def plain(raw: str) -> str:
+    """Return the answer's turn without thoughts, in lower case, with plain digits, quotes and signs."""
+    text = after_thoughts(raw).rpartition("</think>")[2]
+    if "<" in text or "[" in text:
+        first = _FIRST_SPECIAL.match(text)
+        text = _NEXT_SPECIAL.split(text[first.end() :] if first else text, maxsplit=1)[0]
+    if not text.isascii():
+        text = "".join(map(_plain_character, text))
+    return _SPACES.sub(" ", text.lower().strip())
+
+
+def _plain_character(character: str) -> str:
+    if character.isdecimal():
+        return str(unicodedata.decimal(character))
+    if "\uff01" <= character <= "\uff5e":  # full-width forms of ASCII
+        return chr(ord(character) - 0xFEE0)
+    if character in _REPLACED:
+        return _REPLACED[character]
+    if character.isnumeric() and not character.isalpha():
+        return LOST
+    return COMBINING if unicodedata.combining(character) else character
+
+
+def labelled(text: str, is_name: IsName, is_value: IsValue) -> str:
+    """Rewrite a plain reply; see above. Works in linear time."""
+    text = _without_fence(text)
+    text = _unquoted_lines(text)
+    text = _json(text, is_name, is_value)
+    text = _tags(text, is_name)
+    text = _quotations(text, is_value)
+    text = _LATEX_TEXT.sub(r"\1", text)
+    text = _LATEX_NUMBER.sub(lambda found: f" {found[1] or found[2] or found[3]} ", text)
+    text = _CONTINUED_LINE.sub(": ", text)
+    text = _BOX.sub(r"\nanswer: \1\n", text)
+    text = _DOUBLE_BRACKETS.sub(r"\nanswer: \1\n", text)
+    text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
+    return _MARKUP.sub("", text.replace("_", " "))
+
+
+_FENCE = re.compile(r"^\s*(?:```|~~~)[\w-]*[^\S\n]*$", re.MULTILINE)
+_LATEX_TEXT = re.compile(r"\\(?:text|textbf|textit|mathbf|mathrm)\s?\{([^{}\n]{0,80})\}")
+_LATEX_NUMBER = re.compile(
+    r"\$\$?\s?([+-]?\d+(?:\.0)?(?:\s?/\s?\d+)?)\s?\$\$?|\\\(\s?([+-]?\d+(?:\.0)?)\s?\\\)|\\\[\s?([+-]?\d+(?:\.0)?)\s?\\\]"
+)
+_BOX = re.compile(r"\\(?:boxed|fbox)\s?\{([^{}\n]{0,80})\}\$?")
+_DOUBLE_BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]")
+_BRACKETED_NAME = re.compile(r"\[([^\W\d][\w ]{2,30})\][*:]*\s*(?=\S)")
+_CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*")
+_MARKUP = re.compile(r"(?<!\d)\*+|\*+(?!\d)|[`\"]")
+
+
+def _without_fence(text: str) -> str:
+    return _FENCE.sub("", text).strip() if "```" in text or "~~~" in text else text
+
+
+_QUOTED_LINE = re.compile(r"^[^\S\n]*>(?:[^\S\n]|$).*$", re.MULTILINE)
+
+
+def _unquoted_lines(text: str) -> str:
+    """Strip the signs of a block quotation if it is the whole reply, else blank the quoted lines."""
+    if ">" not in text:
+        return text
+    lines = [line for line in text.split("\n") if line.strip()]
+    if all(_QUOTED_LINE.match(line) for line in lines):
+        return "\n".join(line.lstrip()[1:].strip() for line in lines)
+    return _QUOTED_LINE.sub(BLANK, text)
+
+
+_QUOTE = re.compile(r'"')
+_SINGLE_QUOTED = re.compile(r"(?<![\w'])'(?=\S)((?:[^'\n]|(?<=\w)'(?=\w)){1,300})'(?!\w)")
+
+
+def _quotations(text: str, is_value: IsValue) -> str:
+    """Blank what the judge quotes, except for a bare answer and for a reply that is quoted as a whole."""
+    for sign in "\"'":
+        if text[:1] == text[-1:] == sign and text.count(sign) == 2:  # noqa: PLR2004 - one pair
+            return text[1:-1]
+
+    def kept(content: str) -> str:
+        return f" {content} " if is_value(content) else BLANK
+
+    text = _SINGLE_QUOTED.sub(lambda found: kept(found[1]), text) if "'" in text else text
+    parts = text.split('"')
+    quoted = "".join(part if n % 2 == 0 else kept(part) for n, part in enumerate(parts))
+    if len(parts) % 2:
+        return quoted
+    before, unpaired = "".join(p if n % 2 == 0 else kept(p) for n, p in enumerate(parts[:-1])), parts[-1]
+    line, newline, rest = unpaired.partition("\n")
+    return before + (line if is_value(line) else BLANK) + newline + rest
+
+
+_TAG = re.compile(r"<(/?)([a-z][\w -]{0,30})>")
+
+
+def _tags(text: str, is_name: IsName) -> str:
+    """Unwrap tags that are named like a score and blank the content of others that begin a line."""
+    if "<" not in text:
+        return text
+    parts: list[str] = []
+    end, closing = 0, ""
+    tags = list(_TAG.finditer(text))
+    last_end = {tag[2]: tag.start() for tag in tags if tag[1]}
+    for tag in tags:
+        if closing:
+            if tag[1] and tag[2] == closing:
+                parts.append(BLANK)
+                end, closing = tag.end(), ""
+            continue
+        if is_name(tag[2]):
+            quoted = text[tag.start() - 1 : tag.start()] in {'"', "'"} or text[tag.end() : tag.end() + 1] in {
+                '"',
+                "'",
+            }
+            parts += [text[end : tag.start()], " " if quoted else "\n" if tag[1] else "\nanswer: "]
+            end = tag.end()
+        elif tag[1]:
+            parts += [text[end : tag.start()], "\n"]
+            end = tag.end()
+        elif (
+            tag.start() < last_end.get(tag[2], 0) and not text[end : tag.start()].rpartition("\n")[2].strip()
+        ):
+            parts.append(text[end : tag.start()])
+            end, closing = tag.end(), tag[2]
+    return "".join([*parts, text[end:]])
+
+
+class _Field(NamedTuple):
+    key: str
+    value: str | None
+
+
+_JSON_START = re.compile(r"^[^\S\n]*(?:json\s*)?([{\[])(?=\s*[{\"'\w])", re.MULTILINE)
+_JSON_TOKEN = re.compile(
+    r"""\s+|//[^\n]*|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([+-]?[\w.][\w.+/-]*)|([{}\[\]:,])|(.)""",
+    re.DOTALL,
+)
+_JSON_FIELD = re.compile(r"""["']([\w -]{1,40})["']\s*:\s*("(?:[^"\\\n]|\\.)*"|[^\s,}\]]+)""")
+_DEEPEST = 6
+
+
+def _json(text: str, is_name: IsName, is_value: IsValue) -> str:
+    """Replace a JSON object by a line for each of its score fields, and by lines with its other fields that are bare labels."""
+    start = _JSON_START.search(text)
+    end = text.rfind("}") + 1
+    if start is None or end <= start.start(1) or ":" not in text[start.start(1) : end]:
+        return text
+    if text[: start.start(1)].count('"') % 2:
+        return text
+    lines = [
+        f"answer: {field.value}" if is_name(field.key) else f"field: {field.value}"
+        for field in _fields(text[start.start(1) : end], is_name)
+        if is_name(field.key)
+        or (field.value is not None and is_value(field.value) and not field.value.strip().isdecimal())
+    ]
+    return "\n".join([text[: start.start(1)], *lines, BLANK, text[end:].lstrip("]` \n")])
+
+
+def _fields(body: str, is_name: IsName) -> Iterator[_Field]:
+    """Yield the fields of an object and of its nested objects; a field inside a list or below another score is none.
+
+    A broken string ends the walk: what looks like a score field behind it is yielded as well, so that it can contradict.
+    """
+    stack: list[tuple[str, str]] = []
+    key, last, at = "", "", 0
+    while at < len(body):
+        token = _JSON_TOKEN.match(body, at)
+        assert token is not None  # noqa: S101 - the last alternative takes any character
+        string, word, sign, other = token.groups()
+        if other or ((string or word) and last not in {"", "{", "[", ":", ","}):
+            yield from (
+                _Field(f[1], f[2].strip("\"'")) for f in _JSON_FIELD.finditer(body, at) if is_name(f[1])
+            )
+            return
+        at = token.end()
+        if sign in {"{", "["}:
+            stack.append((sign, key))
+            key = ""
+            if len(stack) > _DEEPEST:
+                return
+        elif sign in {"}", "]"}:
+            del stack[-1:]
+            key = ""
+        elif sign == ",":
+            key = ""
+        elif string or word:
+            value = string[1:-1] if string else word
+            if stack and stack[-1][0] == "{" and last in {"{", ","}:
+                key = value
+            elif last == ":" and stack:
+                outer = next((name for _, name in reversed(stack) if is_name(name)), "")
+                inner = key == "value" or is_name(key)
+                yield _Field(outer if outer and inner else key, value)
+        last = sign or ("v" if string or word else last)
