@@ -235,6 +235,38 @@ async def fix_plan(connection: AsyncConnection, held: PreparationClaim, question
     return True
 
 
+class FailedStep(NamedTuple):
+    """A step that the reasoner was asked for in vain."""
+
+    kind: str
+    asks: int
+    error: str
+
+
+async def failed_kind(
+    connection: AsyncConnection, tenant: str, job_id: str, kinds: Sequence[str]
+) -> FailedStep | None:
+    """Finds a failed step of a kind that the reasoner made nothing of in the whole job.
+
+    Args:
+        connection: An open connection.
+        tenant: The job's tenant.
+        job_id: The job.
+        kinds: The kinds of steps to look at.
+    """
+    rows = await connection.execute(
+        text(
+            "SELECT kind, ask, error FROM preparations p WHERE tenant = :tenant AND job_id = :job"
+            " AND kind = ANY(:kinds) AND status = 'failed' AND ask > 0 AND NOT EXISTS (SELECT FROM preparations"
+            "  WHERE job_id = :job AND kind = p.kind AND (status = 'ready' OR kind = 'questions' AND content <> '[]'))"
+            " ORDER BY ask DESC, persona, kind, task, item LIMIT 1"
+        ),
+        {"tenant": tenant, "job": job_id, "kinds": list(kinds)},
+    )
+    row = rows.first()
+    return None if row is None else FailedStep(*row)
+
+
 async def all_done(connection: AsyncConnection, job_id: str) -> bool:
     """Whether every persona of a job is prepared."""
     rows = await connection.execute(

@@ -93,6 +93,7 @@ _REMEDIES: Mapping[str, str] = {
     "no_score": "Check the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",
     "no_usable_text": "Check the responses' errors. A higher `max_tokens`, a different wording or another model may help.",
     "not_found_error": _MODEL,
+    "preparation_failed": "Submit with another reasoner, or with a higher `max_tokens` for the reasoner.",
     "provider_unreachable": f"{_UNREACHABLE} The job resumes automatically once the server answers, six times at most without an answered call between.",
     "request_too_large": "Ask {who} for a higher limit, or use shorter texts.",
     "timeout": "Texts that take longer are missing. Lower the model's `max_tokens`, raise `ASSAY_CALL_DEADLINE_SECONDS`,"

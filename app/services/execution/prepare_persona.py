@@ -28,6 +28,9 @@ from app.services.long_texts import read_text
 MAX_ASKS = 5
 """How often the reasoner is asked for the same thing."""
 
+QUOTED_CHARACTERS = 160
+"""Length of the beginning of an unusable reply that a step keeps."""
+
 
 @dataclass(frozen=True, slots=True)
 class Reading:
@@ -180,12 +183,14 @@ class Preparation:
         )
 
     async def _reading(self, reply: ChatReply, read: Reader, content: Sequence[str]) -> Reading:
+        begins = _beginning(reply.text)
         if len(reply.text) > MAX_REPLY_CHARACTERS:
             reply = reply._replace(text="")
         reading = await read_text(self.claim.tenant, reply.text, lambda _: read(reply, content))
-        if reading.problem is not None and reply.finish_reason in REFUSING:
-            return replace(reading, problem=f"{reading.problem}; the reasoner refused")
-        return reading
+        if reading.problem is None:
+            return reading
+        refused = "; the reasoner refused" if reply.finish_reason in REFUSING else ""
+        return replace(reading, problem=f"{reading.problem}{refused}; {begins}")
 
     async def _give_up(self, key: _Key, reason: str) -> StoredStep:
         step = replace(self._begun(key), status="failed", error=reason)
@@ -212,6 +217,15 @@ def preparation_row(claim: PreparationClaim, step: StoredStep) -> PreparationRow
         error=step.error,
         dropped_by=preparations.encoded(step.dropped_by),
     )
+
+
+def _beginning(text: str) -> str:
+    """Says how a reply begins, for example ``the last reply begins: "I'm sorry"``."""
+    words = " ".join(text[: 4 * QUOTED_CHARACTERS].split())
+    if not words:
+        return "the last reply is empty"
+    end = "…" if len(words) > QUOTED_CHARACTERS or len(text) > 4 * QUOTED_CHARACTERS else ""
+    return f'the last reply begins: "{words[:QUOTED_CHARACTERS].rstrip()}{end}"'
 
 
 def _is_cut(reply: ChatReply) -> bool:

@@ -11,7 +11,7 @@ from app.db.batches import batches
 from app.db.execution import failures, shard_counts, shards
 from app.db.execution.failures import UselessRow
 from app.db.health import is_away
-from app.db.jobs import jobs
+from app.db.jobs import jobs, preparations
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import count_reopenings
 from app.domain.jobs.contract import JobError
@@ -29,7 +29,13 @@ log = structlog.get_logger(__name__)
 
 NOTHING_SUCCEEDED = "no_call_succeeded"
 NO_TEXT, NO_SCORE = "no_usable_text", "no_score"
-
+NO_PREPARATION = "preparation_failed"
+_NEEDED = {
+    Stage.ENVIRONMENTS: "list of environments",
+    Stage.QUESTIONS: "list of questions",
+    Stage.EXEMPLARS: "example for each score",
+}
+_BEFORE_TEXTS = (Stage.ENVIRONMENTS, Stage.QUESTIONS)
 
 MAX_FINALIZATIONS = 5
 """After so many errors of ours the job ends without stored results instead of being tried for ever."""
@@ -156,14 +162,33 @@ async def _useless(connection: AsyncConnection, job: JobRow, spec: JobSpec) -> J
     """The error of a job in which a model's calls were answered and yet nothing of it can be measured, or none of a judge's is a score."""
     for model in () if spec.provided else spec.models:
         if found := await failures.useless_texts(connection, job.id, model.label):
+            if error := await _unprepared(connection, job, spec, found, _BEFORE_TEXTS):
+                return error
             detail = f"none of the model's responses can be judged: {_counted(found)}"
             return stop_error(JobMustStopError(NO_TEXT, detail, model.label, Stage.GENERATION))
     for number in spec.asked_judges:
         judge = spec.judges[number]
         if found := await failures.useless_verdicts(connection, job.id, number):
+            if error := await _unprepared(connection, job, spec, found, tuple(_NEEDED)):
+                return error
             detail = f"none of the judge's verdicts has a score: {_counted(found)}"
             return stop_error(JobMustStopError(NO_SCORE, detail, judge.label, Stage.JUDGING))
     return None
+
+
+async def _unprepared(
+    connection: AsyncConnection, job: JobRow, spec: JobSpec, found: list[UselessRow], kinds: tuple[Stage, ...]
+) -> JobError | None:
+    """Names the reasoner where texts or grades are missing because it prepared nothing for them."""
+    if spec.gym is None or any(row.status != "failed" for row in found):
+        return None
+    step = await preparations.failed_kind(connection, job.tenant, job.id, kinds)
+    if step is None:
+        return None
+    stage, reasoner = Stage(step.kind), spec.gym.reasoner.label
+    times = "once" if step.asks == 1 else f"{step.asks} times"
+    detail = f"the reasoner {reasoner}, asked {times}, gave no usable {_NEEDED[stage]}: {step.error}"
+    return stop_error(JobMustStopError(NO_PREPARATION, detail, reasoner, stage))
 
 
 def _counted(found: list[UselessRow]) -> str:

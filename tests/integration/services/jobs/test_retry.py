@@ -270,7 +270,7 @@ class TestPersonaGym:
             job = await new_gym_job(engine)
             await worker.run_all(job)
             ended = await worker.finalize(job)
-            assert (ended.status, ended.status_reason) == (JobStatus.FAILED, "no_usable_text")
+            assert (ended.status, ended.status_reason) == (JobStatus.FAILED, "preparation_failed")
             assert ended.completeness == "partial"
             reasoner.script = lambda *_: None
             await retry_job(worker.control, TENANT, job.id)

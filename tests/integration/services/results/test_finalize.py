@@ -10,6 +10,7 @@ from app.db.jobs.jobs import JobRow
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.ports import FailureKind, ModelCallError
+from app.services.execution.prepare_persona import MAX_ASKS
 from app.services.jobs.control import retry_job
 from tests.integration.jobs import TENANT, new_job
 from tests.integration.services.execution.test_prepare_persona import new_gym_job, usual
@@ -124,15 +125,57 @@ class TestTexts:
         provider.texts = chain([said(TEXT)] * 2, repeat(FILTERED))  # cells are run in the models' order
         assert told(await ended(worker, job))[1] == "simulated/sim-drifting"
 
-    async def test_that_no_question_asked_for_fail_a_personagym_job(
+
+class TestPreparation:
+    """A reasoner that prepares nothing is named, not the model under test or the judge."""
+
+    @pytest.mark.parametrize(
+        ("stage", "needed"),
+        [
+            ("environments", "list of environments"),
+            ("questions", "list of questions"),
+            ("exemplars", "example for each score"),
+        ],
+    )
+    @pytest.mark.parametrize(
+        ("reply", "quoted"),
+        [
+            ("Go back to\nthe jail.", 'the last reply begins: "Go back to the jail."'),
+            ("No. " * 500, 'No. No.…"'),
+            ("", "the last reply is empty"),
+        ],
+    )
+    async def test_that_fails_names_the_reasoner_and_its_stage(
+        self,
+        stage: str,
+        needed: str,
+        reply: str,
+        quoted: str,
+        worker: Worker,
+        provider: Scripted,
+        engine: AsyncEngine,
+    ) -> None:
+        provider.prepared = lambda path: reply if path.startswith(stage) else None
+        job = await ended(worker, await new_gym_job(engine))
+        reason, model, at, words = told(job)
+        assert (reason, model, at) == ("preparation_failed", "simulated/sim-reasoner", stage)
+        assert words.startswith(
+            f"the reasoner simulated/sim-reasoner, asked {MAX_ASKS} times, gave no usable {needed}: "
+        )
+        assert words.endswith(quoted)
+        assert job.error is not None
+        assert job.error["cause"] == words
+        assert "another reasoner" in job.error["remedy"]
+
+    async def test_that_fails_for_some_questions_leaves_the_blame_with_the_model(
         self, worker: Worker, provider: Scripted, engine: AsyncEngine
     ) -> None:
-        provider.prepared = lambda path: "No." if path.startswith("questions") else None
-        job = await new_gym_job(engine)
-        await worker.run_all(job)
-        reason, _, _, words = told(await ended(worker, job))
-        assert (reason, words.partition('("')[0]) == ("no_usable_text", f"{NONE_OF_THEM}2 failed ")
-        assert "there is no question" in words
+        provider.prepared = lambda path: (
+            '["You find a purse on the road. What do you do?"]' if path.startswith("questions") else None
+        )
+        provider.texts = repeat(FILTERED)
+        job = await ended(worker, await new_gym_job(engine))
+        assert told(job)[:3] == ("no_usable_text", "simulated/sim-faithful", "generation")
 
 
 class TestVerdicts:
