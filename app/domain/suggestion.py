@@ -8,11 +8,12 @@ LONGEST_NAME = 50
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name nearest to an unknown one, in whatever case; ``None`` if none is near."""
+    """Return the known name that begins with an unknown one or resembles it, in any case; ``None`` without one."""
     if len(name) > LONGEST_NAME:
         return None
     names = {each.lower(): each for each in known}
-    close = difflib.get_close_matches(name.lower(), names, n=1)
+    beginning = [each for each in names if len(name) > 2 and each.startswith(name.lower())]
+    close = beginning or difflib.get_close_matches(name.lower(), names, n=1)
     return names[close[0]] if close else None
 
 

@@ -289,7 +289,7 @@ class TestWrongFields:
         told = {error["pointer"]: error["message"] for error in problem.json()["errors"]}
         assert told == {
             "/personas/1/trait": "unknown field; did you mean 'traits'?",
-            "/models/0/temp": "unknown field",
+            "/models/0/temp": "unknown field; did you mean 'temperature'?",
             "/iterations": "must be a whole number",
             "/itteration": "unknown field; did you mean 'iterations'?",
             "/personas/0": "unknown persona or persona set 'nobody'; GET /v1/personas lists them",

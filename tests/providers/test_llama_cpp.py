@@ -14,6 +14,12 @@ JUDGE: Json = {"model": "llama/smollm2", "max_tokens": 16}
 READ = {"scored", "not_applicable"}
 ENDED_SECONDS = 400.0
 """Far more than a job takes, on a machine that is busy with other things."""
+OPTIONS = {
+    "very introverted": 1,
+    "moderately introverted": 2,
+    "moderately extroverted": 4,
+    "very extroverted": 5,
+}
 
 
 def verdicts(stack: Stack, job_id: str) -> Iterator[Json]:
@@ -29,6 +35,12 @@ def predicted_tokens(server: Server) -> int:
     found = re.search(r"^llamacpp:tokens_predicted_total (\d+)", text, re.MULTILINE)
     assert found is not None, text
     return int(found[1])
+
+
+def labelled(raw: str) -> set[int]:
+    """Scores of the options that a reply names in words."""
+    words = " ".join(raw.lower().split())
+    return {score for label, score in OPTIONS.items() if label in words}
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +120,15 @@ def judged_job(with_smollm2: Stack, smollm2: Server) -> Json:
 
 
 class TestJudge:
+    def test_no_reply_that_names_another_option_is_scored(
+        self, with_smollm2: Stack, judged_job: Json
+    ) -> None:
+        found = list(verdicts(with_smollm2, judged_job["id"]))
+        assert len(found) == len(SENTENCES)
+        for verdict in found:
+            if verdict["status"] == "scored":
+                assert labelled(verdict["raw"]) <= {verdict["score"]}, verdict["raw"]
+
     def test_output_tokens_are_those_that_the_server_counts(self, judged_job: Json) -> None:
         assert judged_job["usage"]["output_tokens"] == judged_job["predicted_tokens"] > 0
 
@@ -120,9 +141,10 @@ class TestPreparation:
                 "tasks": [{"task": "expected_action", "questions": 1}],
                 "models": ["simulated/sim-faithful"],
                 "judges": ["simulated/sim-judge"],
-                "reasoner": {"model": "llama/smollm2", "max_tokens": 40},
+                "reasoner": {"model": "llama/smollm2", "max_tokens": 12},
             }
         )
         job = with_smollm2.ended(job_id, ENDED_SECONDS)
-        assert (job["status"], job["error"]["code"]) == ("failed", "no_usable_text")
-        assert (job["error"]["model"], job["error"]["stage"]) == ("llama/smollm2", "environments")
+        assert (job["status"], job["error"]["code"]) == ("failed", "preparation_failed")
+        assert job["error"]["model"] == "llama/smollm2"
+        assert job["error"]["stage"] in {"environments", "questions", "exemplars"}
