@@ -12,7 +12,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     if len(name) > LONGEST_NAME:
         return None
     names = {each.lower(): each for each in known}
-    beginning = [each for each in names if len(name) > 2 and each.startswith(name.lower())]
+    beginning = [each for each in names if name and each.startswith(name.lower())]
     close = beginning or difflib.get_close_matches(name.lower(), names, n=1)
     return names[close[0]] if close else None
 
