@@ -175,7 +175,7 @@ class TestBrokenDownloads:
         assert (await service.completed(job)).completeness == "full"
         assert broken.count(broken[0]) == 4
         lost = await execute(engine, "SELECT maybe_paid, usd FROM calls WHERE code = 'batch_lost'")
-        assert [(row.maybe_paid, row.usd) for row in lost] == [(True, None)]
+        assert [(row.maybe_paid, row.usd) for row in lost] == [(True, 0.0)]
 
 
 class TestRateLimitsInAnswers:

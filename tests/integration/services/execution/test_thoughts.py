@@ -233,7 +233,6 @@ NO_ANSWERS = {
     "cut off in thoughts that are not shown": (openai({"content": ""}, "length"), "maximum length"),
     "nothing but thoughts": (openai({"content": "", "reasoning": "I am shy."}), "thought and gave no answer"),
     "nothing but tags": (openai({"content": "<think>I am shy.</think>"}), "thought and gave no answer"),
-    "an unknown reason": (openai({"content": "I stay at ho"}, "hiccup"), "'hiccup'"),
     "a tool call": (openai({"content": "I stay."}, "tool_calls"), "'tool_calls'"),
     "Mistral, cut off": (
         openai({"content": [{"type": "thinking", "thinking": [{"type": "text", "text": "I"}]}]}, "length"),
