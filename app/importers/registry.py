@@ -75,12 +75,20 @@ def each_record(records: Iterator[tuple[str, Any]], read: ReadRecord) -> Iterato
 
 def _of_json(recognises: Callable[[dict[str, Any]], bool], read: ReadRecord) -> tuple[Recognise, Read]:
     """What recognises and reads JSON of one record or many, JSON Lines, CSV and Parquet."""
+    return _of_records(recognises, partial(each_record, read=read))
+
+
+def _of_records(
+    recognises: Callable[[dict[str, Any]], bool],
+    read: Callable[[Iterator[tuple[str, Any]]], Iterator[Record]],
+) -> tuple[Recognise, Read]:
+    """Return the same for a format whose records depend on each other: `read` takes all of a file's records."""
 
     def is_one(document: Document, _: Options) -> bool:
         return document.form in RECORDS and recognises(document.first())
 
     def read_all(document: Document, _: Options) -> Iterator[Record]:
-        return each_record(document.records(), read)
+        return read(document.records())
 
     return is_one, read_all
 
@@ -119,21 +127,9 @@ def _read_inspect(document: Document, _: Options) -> Iterator[Record]:
     return each_record(document.records(), inspect_log.read_log)
 
 
-def _is_samples(document: Document, _: Options) -> bool:
-    return document.form in RECORDS and lm_eval.is_samples(document.first())
-
-
-def _read_samples(document: Document, _: Options) -> Iterator[Record]:
-    return lm_eval.read_samples(document.records())
-
-
-def _is_otlp(document: Document, _: Options) -> bool:
-    return document.form in RECORDS and traces.is_otlp(document.first())
-
-
-def _read_otlp(document: Document, _: Options) -> Iterator[Record]:
+def _read_otlp(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
     calls = traces.Calls()
-    yield from each_record(document.records(), calls.read_request)
+    yield from each_record(records, calls.read_request)
     yield from calls.rest()
 
 
@@ -186,8 +182,12 @@ KINDS = (
         lambda document, _: each_record(document.records(), promptfoo.read_configuration),
         _VARIABLES | {"model": "providers"},
     ),
-    Kind("lm_eval", _is_samples, _read_samples, {"prompt": "arguments", "text": "resps"}),
-    Kind("otlp", _is_otlp, _read_otlp, _CALL),
+    Kind(
+        "lm_eval",
+        *_of_records(lm_eval.is_samples, lm_eval.read_samples),
+        mapping={"prompt": "arguments", "text": "resps"},
+    ),
+    Kind("otlp", *_of_records(traces.is_otlp, _read_otlp), mapping=_CALL),
     Kind("mlflow", *_of_json(trackers.is_mlflow, trackers.read_mlflow), mapping=_CALL),
     Kind("phoenix", *_of_json(openinference.is_span, openinference.read_spans), mapping=_CALL),
     *(Kind(each.name, *_of_json(each.recognises, each.read), mapping=_CALL) for each in trackers.TRACKERS),
@@ -195,15 +195,13 @@ KINDS = (
     Kind("deepeval", *_of_json(deepeval.is_run, deepeval.read_run), mapping=_CASE),
     Kind(
         "batch",
-        lambda document, _: document.form in RECORDS and batches.is_batch(document.first()),
-        lambda document, _: batches.read_batch(document.records()),
-        _CALL,
+        *_of_records(batches.is_batch, batches.read_batch),
+        mapping=_CALL,
     ),
     Kind(
         "sillytavern",
-        lambda document, _: document.form in RECORDS and sillytavern.is_chat(document.first()),
-        lambda document, _: sillytavern.read_chat(document.records()),
-        {"prompt": "the user's message before", "text": "the character's messages, and their swipes"},
+        *_of_records(sillytavern.is_chat, sillytavern.read_chat),
+        mapping={"prompt": "the user's message before", "text": "the character's messages, and their swipes"},
     ),
     Kind(
         "preferences",
@@ -216,9 +214,8 @@ KINDS = (
     Kind("sharegpt", *_of_json(chats.is_sharegpt, chats.read_sharegpt), mapping=_CHAT),
     Kind(
         "message_rows",
-        lambda document, _: document.form in RECORDS and chats.is_message(document.first()),
-        lambda document, _: chats.read_message_rows(document.records()),
-        _CHAT,
+        *_of_records(chats.is_message, chats.read_message_rows),
+        mapping=_CHAT,
     ),
     Kind(
         "personagym",
