@@ -145,9 +145,13 @@ def by_chance(kappa: Metric, things: int, of: str) -> str | None:
     ends = chance_interval(kappa)
     if ends is None:
         return None
+    return f"the judges {_no_better(kappa, ends, things, of)}"
+
+
+def _no_better(kappa: Metric, ends: Ends, things: int, of: str) -> str:
     return (
-        f"the judges agree no better than chance on {things:,} {of} (κ {kappa.value:.2f}, 95 % interval"
-        f" {ends[0]:.2f} to {ends[1]:.2f})"
+        f"agree no better than chance on {things:,} {of}"
+        f" (κ {kappa.value:.2f}, 95 % interval {ends[0]:.2f} to {ends[1]:.2f})"
     )
 
 
@@ -187,7 +191,7 @@ def _chance_agreement(check: Check, evidence: Evidence) -> Iterator[ResultWarnin
                 continue
             found |= {pair.judges} if not group.by else set()
             on = "" if group.dimension is None else f" on {evidence.labels[group.dimension]}"
-            message = _by_chance(pair.judges, kappa, ends, f"sentences{on}")
+            message = f"{' and '.join(pair.judges)} {_no_better(kappa, ends, kappa.n, f'sentences{on}')}."
             yield check.warning(
                 pair.judges, message, kappa.value, kappa.n, dimension=group.dimension, ci95=ends
             )
@@ -200,15 +204,9 @@ def _chance_agreement(check: Check, evidence: Evidence) -> Iterator[ResultWarnin
         best = max(kappas, key=lambda kappa: kappa.value or 0.0)
         ends = chance_interval(best)
         if ends is not None and all(map(chance_interval, kappas)):
-            message = _by_chance(judges, best, ends, "answers, in the task in which they agree most")
+            of = "answers, in the task in which they agree most"
+            message = f"{' and '.join(judges)} {_no_better(best, ends, best.n, of)}."
             yield check.warning(judges, message, best.value, best.n, "grades", ci95=ends)
-
-
-def _by_chance(judges: Sequence[str], kappa: Metric, ends: Ends, on: str) -> str:
-    return (
-        f"{judges[0]} and {judges[1]} agree no better than chance on {kappa.n:,} {on}"
-        f" (κ {kappa.value:.2f}, 95 % interval {ends[0]:.2f} to {ends[1]:.2f})."
-    )
 
 
 def _never_not_applicable(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
