@@ -412,26 +412,7 @@ def _head(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"
     statements = [
         form.replace("<object>", rf"{judged}(?: {judged}){{0,9}}")
-        .replace(
-            "<judged>",
-            _any(
-                [
-                    "response",
-                    "sentence",
-                    "text",
-                    "answer",
-                    "statement",
-                    "post",
-                    "essay",
-                    "writer",
-                    "author",
-                    "speaker",
-                    "person",
-                    "persona",
-                    "message",
-                ]
-            ),
-        )
+        .replace("<judged>", _any(_WORDS["judged"]))
         .replace("<score>", "(?:score|rating|grade|level)")
         for form in _all("statements")
     ]
