@@ -50,8 +50,9 @@ class _JumpingSelector(selectors.DefaultSelector):
         self._loop = loop
 
     def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
-        if timeout == 0 or (events := super().select(0)):
-            return super().select(0) if timeout == 0 else events
+        events = super().select(0)
+        if events or timeout == 0:
+            return events
         if timeout is not None and not self._loop.commands:
             self._loop.stall(timeout)
             return []
