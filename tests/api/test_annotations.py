@@ -449,7 +449,7 @@ class TestCalibration:
         title = "Human scores estimated for all texts"
         for path in pages:
             assert title not in service.get(path).text
-        self.label(service, finished, 60, 3)
+        self.label(service, finished, 200, 3)
         (found,) = self.read(service, finished).json()["data"]
         (figure,) = (
             each

@@ -41,6 +41,8 @@ def answer(draws: random.Random, model: str, persona: str, run: int) -> Text:
         draws.choice(bank["E", score if model == "exact" else min(5, max(1, score + shift))])[0]
         for score, shift in zip(people, shifts, strict=True)
     ]
+    if run == 0:
+        said.append(load_bank().neutral[0])  # a judge that calls nothing not applicable decides no gate
     return Text(model, persona, run, " ".join(said), tuple(people))
 
 

@@ -27,7 +27,7 @@ def text(draws: random.Random, dimension: str, level: str, effect: int) -> str:
 
 def responses(model: str, effects: tuple[int, ...]) -> list[Json]:
     draws = random.Random(model)
-    return [
+    given = [
         {
             "persona": f"{dimension}-{level}",
             "task": "social_media_post",
@@ -40,6 +40,10 @@ def responses(model: str, effects: tuple[int, ...]) -> list[Json]:
         for wording, effect in enumerate(effects)
         for run in range(RUNS)
     ]
+    given[0]["text"] += (
+        f" {load_bank().neutral[0]}"  # a judge that calls nothing not applicable decides no gate
+    )
+    return given
 
 
 def judged(stack: Service, given: list[Json]) -> Json:

@@ -186,15 +186,15 @@ class TestScoresByChance:
 
 
 def drawn(seed: int, sentences: int, runs: int) -> list[Json]:
-    """A model whose sentences come from one generator, whatever their number."""
+    """A model whose sentences come from one generator, whatever their number, but for one that is not applicable."""
     draws = random.Random(seed)
-    bank = load_bank().trait
+    bank = load_bank()
 
     def write(dimension: str) -> str:
         scores = draws.choices((1, 2, 3, 4, 5), weights=(1, 2, 3, 6, 8), k=sentences)
-        return " ".join(draws.choice(bank[dimension, score])[0] for score in scores)
+        return " ".join(draws.choice(bank.trait[dimension, score])[0] for score in scores)
 
-    return [
+    responses = [
         {
             "persona": f"{dimension}-{level}",
             "task": "social_media_post",
@@ -206,6 +206,8 @@ def drawn(seed: int, sentences: int, runs: int) -> list[Json]:
         for level in ("low", "high")
         for run in range(runs)
     ]
+    responses[0]["text"] += f" {bank.neutral[0]}"
+    return responses
 
 
 def overall(stack: Service, a: Json, b: Json) -> dict[str, Json]:

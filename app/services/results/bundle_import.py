@@ -313,8 +313,8 @@ def _not_computed(error: Exception) -> InvalidJobError:
     return wrong(RESULTS, f"can't be computed from the rows: {type(error).__name__}")
 
 
-_HERE = (("computed_at",), ("manifest", "versions"))
-"""What says when and by what results were computed."""
+_HERE = (("computed_at",), ("manifest", "versions"), ("manifest", "thoughts"))
+"""Fields that say when and by which code results were computed; the rows do not tell."""
 _DEVIATIONS = ("manifest", "deviations")
 """What each release says in its own words."""
 _SUMS = ("/usage/", "/cost/", "/reuse/")
