@@ -27,7 +27,7 @@ def text(draws: random.Random, dimension: str, level: str, effect: int) -> str:
 
 def responses(model: str, effects: tuple[int, ...]) -> list[Json]:
     draws = random.Random(model)
-    given = [
+    given: list[Json] = [
         {
             "persona": f"{dimension}-{level}",
             "task": "social_media_post",

@@ -194,7 +194,7 @@ def drawn(seed: int, sentences: int, runs: int) -> list[Json]:
         scores = draws.choices((1, 2, 3, 4, 5), weights=(1, 2, 3, 6, 8), k=sentences)
         return " ".join(draws.choice(bank.trait[dimension, score])[0] for score in scores)
 
-    responses = [
+    responses: list[Json] = [
         {
             "persona": f"{dimension}-{level}",
             "task": "social_media_post",

@@ -7,7 +7,7 @@ import pytest
 from embedded.valkey import EmbeddedValkey
 from tests.conftest import scratch_directory
 from tests.databases import Databases
-from tests.e2e.stack import Json, Stack, running_stack
+from tests.e2e.stack import TERMINAL, Json, Stack, running_stack
 from tests.integration.simulator.conftest import RunningSimulator
 
 JOB: Json = {
@@ -94,13 +94,20 @@ class TestJudge:
 
 
 class TestPrompts:
-    def test_of_which_some_are_refused_do_not_stop_a_job(self, stack: Stack) -> None:
+    def test_with_a_system_message_that_a_model_refuses_pause_the_job_with_the_remedy(
+        self, stack: Stack
+    ) -> None:
         model = "lab/sim-faithful+no-system=0.1"
-        job = stack.ended(stack.submit(JOB | {"models": [model]}))
-        assert (job["status"], job["completeness"], job["error"]) == ("completed", "partial", None)
+        job = stack.until(
+            stack.submit(JOB | {"models": [model]}), lambda job: job["status"] in {*TERMINAL, "paused"}
+        )
+        assert (job["status"], job["status_reason"]) == ("paused", "system_message_not_supported")
+        assert job["error"]["detail"] == "HTTP 400: System role not supported"
+        assert '"system": "in_user_turn"' in job["error"]["remedy"]
         (failure,) = job["failures"]
-        assert failure["detail"] == "HTTP 400: System role not supported"
-        assert failure["calls"] == job["progress"]["generation"]["failed"]
+        assert failure["calls"] < 20
+        job_id = stack.submit(JOB | {"models": [{"model": model, "system": "in_user_turn"}]})
+        assert stack.ended(job_id)["completeness"] == "full"
 
     def test_of_which_some_are_filtered_do_not_stop_a_job(self, stack: Stack) -> None:
         job = stack.ended(stack.submit(JOB | {"models": ["lab/sim-faithful+filtered=0.1"]}))
