@@ -361,7 +361,7 @@ class Price(NamedTuple):
 
     Attributes:
         usd: The cost; ``None`` where no price is known for the model.
-        source: Where the price comes from: ``"operator"``, the price library's name and version, or ``None``.
+        source: Where the price comes from: ``"operator"``, ``"provider"`` (its own report), the price library's name and version, or ``None``.
     """
 
     usd: float | None

@@ -159,6 +159,7 @@ class Usage(NamedTuple):
         cached_input_tokens: Prompt tokens served from the provider's cache.
         written_input_tokens: Prompt tokens that the provider stored in its cache, where it charges for that.
         reasoning_tokens: Answer tokens that are thoughts; ``None`` where the provider does not say.
+        reported_usd: Cost of the call in US dollars that the provider reports; ``None`` if it reports no cost.
     """
 
     input_tokens: int = 0
@@ -166,6 +167,7 @@ class Usage(NamedTuple):
     cached_input_tokens: int = 0
     written_input_tokens: int = 0
     reasoning_tokens: int | None = None
+    reported_usd: float | None = None
 
 
 class ChatRequest(NamedTuple):

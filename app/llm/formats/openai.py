@@ -71,6 +71,7 @@ class OpenAIChat(Chat):
                 reasoning_tokens=wire.mapping(counts.get("completion_tokens_details")).get(
                     "reasoning_tokens"
                 ),
+                reported_usd=_reported_usd(counts),
             ),
             model_snapshot=wire.short_text(body.get("model")),
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
@@ -91,6 +92,23 @@ def _cached(counts: Mapping[str, Any]) -> int:
     named = [wire.mapping(counts.get(details)).get("cached_tokens") for details in _DETAILS]
     named += [counts.get(name) for name in _CACHED]
     return max(wire.count(value) or 0 for value in named)
+
+
+def _reported_usd(counts: Mapping[str, Any]) -> float | None:
+    """Return the cost of the call that the provider reports.
+
+    OpenRouter's ``cost`` lacks what a key of one's own is charged elsewhere (https://openrouter.ai/docs/use-cases/usage-accounting);
+    Perplexity's is an object (https://docs.perplexity.ai/api-reference/chat-completions-post); DeepInfra names it ``estimated_cost``
+    (https://deepinfra.com/docs/openai_api).
+    """
+    cost = counts.get("cost", counts.get("estimated_cost"))
+    if isinstance(cost, dict):
+        return wire.dollars(cost.get("total_cost"))
+    total = wire.dollars(cost)
+    if total is not None and counts.get("is_byok") is True:
+        upstream = wire.dollars(wire.mapping(counts.get("cost_details")).get("upstream_inference_cost"))
+        return None if upstream is None else total + upstream
+    return total
 
 
 def _returned(counts: Mapping[str, Any]) -> int | None:

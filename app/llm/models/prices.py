@@ -63,9 +63,10 @@ class GenaiPriceBook:
         self._pricings: dict[tuple[str, str], tuple[float, _Pricing]] = {}
 
     def price(self, model: Model, usage: Usage, *, batched: bool = False) -> Price:
-        """The cost of ``usage`` on a model, as of now, at list prices without volume discounts.
+        """Return the present cost of ``usage``, without volume discounts.
 
-        Of one that is sent a field that the operator allows, the operator's prices alone are known.
+        List prices do not apply to a model that is sent a field that the operator allows. A cost that the provider reports may raise
+        the price. It lowers only list prices on the operator's connections: a tenant's server could report too little.
         """
         name = (model.connection, model.name)
         expires, pricing = self._pricings.get(name, (0.0, _unknown))
@@ -80,10 +81,14 @@ class GenaiPriceBook:
             self._pricings[name] = (now + _REFRESH_SECONDS, pricing)
         price = pricing(usage)
         if price.source == _LIBRARY and sets_allowed_extra(model):
-            return Price(None, None)
-        if not batched or price.usd is None:
+            price = Price(None, None)
+        if batched and price.usd is not None:
+            price = price._replace(usd=price.usd * _batch_share(known, model.name))
+        reported = usage.reported_usd
+        if reported is None:
             return price
-        return price._replace(usd=price.usd * _batch_share(known, model.name))
+        lowers = price.source == _LIBRARY and known is not None and known.tenant is None
+        return Price(reported, "provider") if price.usd is None or lowers or reported > price.usd else price
 
 
 def price_lists(connections: Connections) -> list[str]:

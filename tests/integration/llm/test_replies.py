@@ -312,6 +312,28 @@ class TestOpenAIReply:
         stub.then(changed(OPENAI_REPLY, usage={"prompt_tokens": 12, "completion_tokens": 2, **cached}))
         assert (await gateway.complete(ask())).usage == Usage(12, 2, 8)
 
+    @pytest.mark.parametrize(
+        ("reported", "usd"),
+        [
+            ({"cost": 0.0125}, 0.0125),
+            ({"cost": 0}, 0.0),
+            ({"cost": 0.01, "is_byok": True, "cost_details": {"upstream_inference_cost": 0.25}}, 0.26),
+            ({"cost": 0.01, "is_byok": True}, None),
+            ({"cost": {"input_tokens_cost": 0.1, "total_cost": 0.3}}, 0.3),
+            ({"estimated_cost": 1e-6}, 1e-6),
+            ({"cost": None}, None),
+            ({"cost": "0.1"}, None),
+            ({"cost": -1}, None),
+            ({"cost": True}, None),
+            ({"cost": 1e9}, None),
+        ],
+    )
+    async def test_has_the_cost_that_the_provider_reports(
+        self, stub: StubProvider, gateway: Gateway, ask: Ask, reported: dict[str, object], usd: float | None
+    ) -> None:
+        stub.then(changed(OPENAI_REPLY, usage={"prompt_tokens": 12, "completion_tokens": 2, **reported}))
+        assert (await gateway.complete(ask())).usage == Usage(12, 2, reported_usd=usd)
+
     async def test_without_a_text_is_no_answer_where_tokens_are_counted(
         self, stub: StubProvider, gateway: Gateway, ask: Ask
     ) -> None:

@@ -43,6 +43,35 @@ class TestOperatorPrices:
         assert found.usd == pytest.approx((600 * 1 + 400 * 1.25 + 100 * 2) / 1e6)
 
 
+OWN = {"gpt-4o": ModelPrices(input=1, output=2)}
+
+
+class TestReportedCosts:
+    """1,000 tokens of gpt-4o's input cost $0.0025 at list price, and $0.001 at the operator's."""
+
+    @pytest.mark.parametrize(
+        ("reported", "options", "expected"),
+        [
+            (0.5, {}, Price(0.5, "provider")),
+            (0.001, {}, Price(0.001, "provider")),
+            (0.5, {"tenant": "t"}, Price(0.5, "provider")),
+            (0.0001, {"tenant": "t"}, Price(0.0025, f"genai-prices {genai_prices.__version__}")),
+            (0.5, {"prices": OWN}, Price(0.5, "provider")),
+            (0.0001, {"prices": OWN}, Price(0.001, "operator")),
+        ],
+    )
+    def test_raise_a_price_and_lower_only_list_prices_on_the_operators_connections(
+        self, reported: float, options: dict[str, object], expected: Price
+    ) -> None:
+        found = price(OPENAI, "gpt-4o", Usage(1000, 0, reported_usd=reported), **options)
+        assert found.source == expected.source
+        assert found.usd == pytest.approx(expected.usd)
+
+    def test_replace_an_unknown_price(self) -> None:
+        found = price("http://localhost/v1", "m", Usage(1000, 0, reported_usd=0.2), tenant="t")
+        assert found == Price(0.2, "provider")
+
+
 class TestUnknownConnections:
     def test_have_prices_as_soon_as_they_are_known(self) -> None:
         connections = Connections({})
