@@ -24,7 +24,7 @@ import alembic.command, alembic.config, celery.apps.worker, celery.bin.celery, c
 import fastapi, uvicorn.main, uvicorn.lifespan.on, uvicorn.protocols.http.httptools_impl, uvloop, anyio._backends._asyncio; \
 import csv, statistics, click, pydantic.v1, pydantic_settings, prometheus_client.core, structlog, redis.asyncio, yaml; \
 import psycopg, sqlalchemy.ext.asyncio, sqlalchemy.dialects.postgresql.psycopg, cryptography.hazmat.primitives.ciphers.aead; \
-import httpx2, openai, anthropic, genai_prices, jinja2, numpy, scipy.special, pyarrow.parquet; \
+import httpx2, openai, anthropic, genai_prices, jinja2, nltk, numpy, scipy.special, pyarrow.parquet; \
 import matplotlib.backends.backend_agg, matplotlib.backends.backend_svg, matplotlib.figure'
 
 FROM dependencies AS code

@@ -262,7 +262,8 @@ class TestWorker:
     @pytest.mark.parametrize(
         ("module", "slow"),
         [
-            ("workers.celery_app", {"scipy", "openai", "anthropic"}),
+            ("workers.celery_app", {"nltk", "scipy", "openai", "anthropic"}),
+            ("app.domain.instruments.punkt", {"scipy.stats", "scipy.sparse"}),
         ],
     )
     def test_is_there_before_what_takes_long_to_import(self, module: str, slow: set[str]) -> None:

@@ -46,6 +46,7 @@ NOTED = {
     "certifi": "MPL-2.0",
     "psycopg": "LGPL-3.0-only",
     "psycopg-binary": "LGPL-3.0-only",
+    "tqdm": "MPL-2.0 AND MIT",
 }
 """Those that bind whoever changes them. We use them as they are."""
 

@@ -34,7 +34,7 @@ from persona_assay.version import VERSION
 
 PAPER_INSTRUCTIONS, PAPER_ITERATIONS = 6, 5
 PAPER_SAMPLING = 1.0
-PACKAGES = ("numpy", "scipy", "openai", "anthropic", "genai-prices")
+PACKAGES = ("nltk", "numpy", "scipy", "openai", "anthropic", "genai-prices")
 
 
 GENERATION_DEVIATIONS = [
@@ -310,7 +310,7 @@ def _splitting(spec: JobSpec) -> str:
     if spec.given_units == "responses":
         return "Verdicts are on whole responses; each response counts as one sentence."
     segmenter = spec.instrument.segmenter
-    how = "the Punkt algorithm with parameters of our own" if segmenter == FIRST_SEGMENTER else segmenter
+    how = "NLTK's Punkt with our own parameters" if segmenter == FIRST_SEGMENTER else segmenter
     if spec.given_units == "sentences":
         return f"Sentences are as they were given with texts or verdicts, otherwise split by {how}."
     return f"Sentences are split by {how}; the paper's are those of NLTK's English model."
