@@ -11,8 +11,8 @@ _SHARE = 5
 """A text is of such a language if one letter in so many is: a word of it has one or two letters, an English one four or five."""
 _CONTROL = {code: 0x2400 + code for code in range(32) if chr(code) not in "\t\n"} | {0x7F: 0x2421}
 _CONTROL |= dict.fromkeys(range(0x80, 0xA0), 0xFFFD)
-_CONTROL |= {0xFFFE: 0xFFFD, 0xFFFF: 0xFFFD}
-"""Characters that HTML or XML forbid or that nobody can see, and the picture that stands for each."""
+_CONTROL |= dict.fromkeys((*range(0x202A, 0x202F), *range(0x2066, 0x206A), 0xFFFE, 0xFFFF), 0xFFFD)
+"""Control characters, bidirectional overrides and what XML forbids, each with the visible character that replaces it."""
 
 
 def direction(text: str) -> str:

@@ -9,7 +9,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from persona_assay.terminal.consoles import printable
+from persona_assay.terminal.consoles import printable, printable_lines
 from persona_assay.terminal.fitted import Fitted
 
 Json = Mapping[str, Any]
@@ -121,11 +121,6 @@ def _response(response: Json) -> Iterator[RenderableType]:
 
 def _score(verdict: Json) -> str:
     return MISSING if verdict["score"] is None else str(verdict["score"])
-
-
-def printable_lines(text: str) -> str:
-    """Untrusted text without control characters, its lines kept."""
-    return "\n".join(map(printable, text.splitlines()))
 
 
 def _table(*columns: str) -> Table:

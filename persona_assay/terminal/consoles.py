@@ -1,5 +1,6 @@
 """Output streams: data to standard output, everything else to standard error."""
 
+import os
 import re
 import sys
 from collections.abc import Iterable, Mapping
@@ -42,17 +43,26 @@ def warning_lines(warnings: Iterable[Mapping[str, Any]], headline: str | None = 
 _JOINERS = "\N{ZERO WIDTH JOINER}\N{ZERO WIDTH NON-JOINER}"
 _TAGGED_FLAG = re.compile("(?<=\N{WAVING BLACK FLAG})[\U000e0020-\U000e007e]+\U000e007f")
 _INVISIBLE = "\N{REPLACEMENT CHARACTER}"
+_CI_COMMANDS = re.compile("::|##(?=\\[|vso\\[)")
+"""Openings of workflow commands, which GitHub Actions and Azure Pipelines execute from a job's output."""
 _LINE_BREAKS = re.compile("[\t ]*[\n\r\v\f\x85\u2028\u2029]\\s*")
 
 
 def printable(text: str) -> str:
-    """Return untrusted text on one line without control characters; emoji and joined letters stay whole."""
+    """Return untrusted text on one line without control characters or CI commands; emoji and joined letters stay whole."""
     text = _LINE_BREAKS.sub(" ", text)
+    if "GITHUB_ACTIONS" in os.environ or "TF_BUILD" in os.environ:
+        text = _CI_COMMANDS.sub(lambda opening: " ".join(opening[0]), text)
     pieces, end = [], 0
     for flag in _TAGGED_FLAG.finditer(text):
         pieces += [_plain(text[end : flag.start()]), flag[0]]
         end = flag.end()
     return "".join([*pieces, _plain(text[end:])])
+
+
+def printable_lines(text: str) -> str:
+    """Return untrusted text as :func:`printable` does, with its lines and tabs kept."""
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in text.splitlines())
 
 
 def shortened(text: str, width: int) -> str:

@@ -1,6 +1,8 @@
 """The commands that read results: `assay results` and `assay report`."""
 
+import codecs
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, get_args
 
@@ -64,6 +66,9 @@ def report(
         if output == STANDARD_OUTPUT:
             if as_json:
                 raise CommandError("--json and --output - both write to standard output; use only one")
+            if sys.stdout.isatty():
+                _show(client.report(job_id, format=format_, level=level), format_)
+                return
             for piece in client.report(job_id, format=format_, level=level):
                 sys.stdout.buffer.write(piece)
             return
@@ -75,6 +80,18 @@ def report(
             if format_ == "html":
                 _print_warnings(client.job(job_id))
             click.echo(f"{path} ({length:,} bytes)")
+
+
+def _show(pieces: Iterable[bytes], format_: ReportFormat) -> None:
+    """Print a report on a terminal, without the control characters that texts of models may contain."""
+    from persona_assay.terminal.consoles import printable  # noqa: PLC0415
+
+    if format_ == "parquet":
+        raise CommandError(
+            "Parquet files cannot be shown on a terminal; pass --output FILE or redirect the output"
+        )
+    for text in codecs.iterdecode(pieces, "utf-8", "replace"):
+        sys.stdout.write("\n".join(map(printable, text.split("\n"))))
 
 
 def _print_warnings(job: Json) -> None:

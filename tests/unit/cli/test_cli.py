@@ -454,6 +454,29 @@ class TestReport:
         result = assay(service, "report", "job_1", "--format", "parquet", "-o", "-")
         assert result.stdout_bytes == b"PAR1\x00\xff\r\n"
 
+    @pytest.mark.parametrize(
+        ("format_", "content", "shown"),
+        [
+            ("csv", "id,text\r\n1,\x1b]0;title\x07é\u202e\r\n".encode(), "id,text \n1,�]0;title�é� \n"),
+            ("parquet", b"PAR1", "Error: Parquet files cannot be shown on a terminal"),
+        ],
+    )
+    def test_shows_no_control_characters_on_a_terminal(
+        self, service: StubService, format_: str, content: bytes, shown: str
+    ) -> None:
+        service.on(f"GET /v1/jobs/job_1/report?format={format_}", Answer(content))
+        terminal, output = pty.openpty()
+        with os.fdopen(terminal, "rb", buffering=0) as screen:
+            subprocess.run(
+                [sys.executable, "-m", "app.cli", "report", "job_1", "--format", format_, "-o", "-"],
+                env=os.environ | {"ASSAY_URL": service.url, "PYTHONUTF8": "1"},
+                stdout=output,
+                stderr=output,
+                check=False,
+            )
+            os.close(output)
+            assert shown in screen.read(4096).decode().replace("\r\n", "\n")
+
     def test_an_unknown_format_is_wrong_usage(self, service: StubService) -> None:
         assert assay(service, "report", "job_1", "--format", "docx").exit_code == 3
 

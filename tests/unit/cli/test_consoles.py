@@ -22,6 +22,21 @@ def test_what_hides_or_moves_text_is_replaced(hidden: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    ["::error file=x::broken", "##[error]broken", "a ##vso[task.setvariable]b", "  ::stop-commands::x"],
+)
+@pytest.mark.parametrize("variable", ["GITHUB_ACTIONS", "TF_BUILD"])
+def test_commands_of_ci_systems_are_broken_up(
+    monkeypatch: pytest.MonkeyPatch, text: str, variable: str
+) -> None:
+    assert printable(text) == text
+    monkeypatch.setenv(variable, "true")
+    shown = printable(text)
+    assert "::" not in shown
+    assert "##" not in shown
+
+
+@pytest.mark.parametrize(
     "space", ["\n", "\r", "\r\n", " \n\n\t", "\t", "\v", "\x85", "\u2029", "\xa0", "\u202f", "\u3000"]
 )
 def test_line_breaks_and_other_white_space_are_a_space(space: str) -> None:

@@ -273,6 +273,7 @@ class TestHostileNames:
         for text in short:
             found = results_of([response_of(text, (text, 5), model=text, persona=text, task=text)])
             root = parsed(drawn(found, name, model=text))
+            assert not re.search("[\u202a-\u202e\u2066-\u2069]", "".join(root.itertext()))
             assert {element.tag.removeprefix(SVG) for element in root.iter()} <= {
                 *("svg", "title", "desc", "style", "g", "defs", "path", "use", "text", "clipPath", "rect"),
             }
