@@ -125,6 +125,7 @@ class AssayClient:
     pause = _method(operations.pause)
     resume = _method(operations.resume)
     retry = _method(operations.retry)
+    reread = _method(operations.reread)
 
     results = _method(operations.results)
     distances = _method(operations.distances)

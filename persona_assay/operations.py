@@ -59,6 +59,7 @@ from persona_assay.types import (
     Plan,
     QuestionSet,
     QuestionSetList,
+    Reread,
     ResponseList,
     Results,
     RubricSet,
@@ -293,6 +294,26 @@ def resume(job_id: str) -> Call[JobDetail]:
 def retry(job_id: str) -> Call[JobDetail]:
     """Retries what failed or could not be parsed in a finished or paused job."""
     return Call("POST", f"{JOB}/retry", read_json, {"job_id": job_id})
+
+
+def reread(job_id: str, *, apply: bool = False, examples: int = 3) -> Call[Reread]:
+    """Reads a finished job's stored replies with the service's current rules and shows which verdicts change.
+
+    Args:
+        job_id: The job.
+        apply: Stores the new verdicts; the results are computed again.
+        examples: Number of examples of each kind of change.
+    """
+    body = {"apply": apply, "examples": examples}
+    return Call(
+        "POST",
+        f"{JOB}/reread",
+        read_json,
+        {"job_id": job_id},
+        body=body,
+        is_repeatable=not apply,
+        seconds=PLANNING_SECONDS,
+    )
 
 
 # -- what came out ------------------------------------------------------------------------------------------------

@@ -3675,6 +3675,61 @@ class QuestionSetList(TypedDict):
     next_cursor: str | None
 
 
+class RereadExample(TypedDict):
+    """One verdict that changes."""
+
+    response: str
+    unit: int | None
+    """Index of the sentence; `null` for a grade."""
+    judge: str
+    dimension: str | None
+    text: str
+    """The judged sentence or response."""
+    reply: str
+    repair_reply: str | None
+    """The reply to the follow-up request, if there was one."""
+    score_before: int | None
+    score_after: int | None
+
+
+class RereadChange(TypedDict):
+    """Verdicts that change in the same way."""
+
+    of: Literal["sentences", "checks", "grades"]
+    """`checks` are second verdicts of grouping and order checks."""
+    before: VerdictStatus
+    after: VerdictStatus
+    count: int
+    examples: list[RereadExample]
+
+
+class Reread(TypedDict):
+    """The verdicts that change when a job's stored replies are read with the current rules."""
+
+    object: Literal["reread"]
+    job: str
+    reader_before: str
+    """Version of the rules that read the stored verdicts."""
+    reader: str
+    """Version of the current rules."""
+    replies: int
+    """Verdicts and grades whose replies are stored."""
+    changed: int
+    changes: list[RereadChange]
+    """By kind, the most frequent first."""
+    applied: bool
+    """Whether the new verdicts are stored. The job is then `finalizing` until its results are computed."""
+
+
+class RereadIn(TypedDict):
+    """Request to read a job's stored replies again."""
+
+    apply: NotRequired[bool]
+    """Store the new verdicts and compute the results again."""
+    examples: NotRequired[int]
+    """Examples shown of each kind of change."""
+
+
 class ResponseList(TypedDict):
     """A page of responses."""
 

@@ -129,6 +129,10 @@ class Job(Base):
     """Resumptions after an outage since a call was last answered."""
     resumed_at: Mapped[datetime | None]
     """Time of the last of them."""
+    reader: Mapped[str | None]
+    """Version of the rules that last read all stored replies again; null where the specification's stands."""
+    rereads: Mapped[int] = mapped_column(server_default="0")
+    """Times that verdicts were replaced by reading their replies again."""
 
 
 class Budget(Base):

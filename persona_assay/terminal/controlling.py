@@ -1,7 +1,7 @@
-"""The commands that control a job: `assay cancel`, `pause`, `resume`, `retry`, `budget`, `edit`, `share` and `delete`."""
+"""The commands that control a job, such as `assay cancel`, `pause`, `retry`, `reread`, `edit`, `share` and `delete`."""
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import click
@@ -11,7 +11,10 @@ from persona_assay.calls import Call
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, print_json, told_errors
 from persona_assay.terminal.quantities import counted
-from persona_assay.types import JobChangeIn, JobDetail, ShareLink
+from persona_assay.types import JobChangeIn, JobDetail, Reread, ShareLink
+
+MOST_SHOWN = 160
+"""Characters of a text or reply that are shown."""
 
 
 @click.command()
@@ -54,6 +57,46 @@ def retry(job_id: str, url: str, *, as_json: bool) -> None:
     Also retries unparsed replies and missing answers. Everything else is kept.
     """
     _act(operations.retry(job_id), url, as_json=as_json)
+
+
+@click.command()
+@JOB
+@click.option("--apply", is_flag=True, help="Store the new verdicts and compute the results again.")
+@click.option("--examples", type=int, default=3, show_default=True, help="Examples of each kind of change.")
+@URL
+@AS_JSON
+def reread(job_id: str, url: str, *, apply: bool, examples: int, as_json: bool) -> None:
+    """Read a finished job's stored replies again with the current rules, without calls.
+
+    Shows which verdicts change. Nothing is stored without --apply.
+    """
+    with told_errors(), client_of(url) as client:
+        found = client.reread(job_id, apply=apply, examples=examples)
+    _tell(found, _reread_lines(found), as_json=as_json)
+
+
+def _reread_lines(found: Reread) -> Iterator[str]:
+    from persona_assay.terminal.consoles import printable  # noqa: PLC0415
+
+    changed, read = counted(found["changed"], "verdict"), counted(found["replies"], "reply", "replies")
+    before, now = found["reader_before"], found["reader"]
+    yield f"{changed} changed among {read}: read with {now}" + (f", before with {before}" * (before != now))
+    for change in found["changes"]:
+        yield f"  {change['of']}: {change['before']} → {change['after']}: {change['count']:,}"
+        for each in change["examples"]:
+            scores = f"{each['score_before'] or '-'} → {each['score_after'] or '-'}"
+            yield f"    {scores}  {_shortened(printable(each['text']))}"
+            for reply in filter(None, (each["reply"], each["repair_reply"])):
+                yield f"      {each['judge']} replied: {_shortened(printable(reply))}"
+    job = found["job"]
+    if not found["applied"]:
+        yield f"Nothing is stored. To store the new verdicts: assay reread {job} --apply"
+    else:
+        yield f"Stored. To wait for the new results: assay watch {job}"
+
+
+def _shortened(words: str) -> str:
+    return words if len(words) <= MOST_SHOWN else words[:MOST_SHOWN] + "…"
 
 
 @click.command()
@@ -225,5 +268,5 @@ def _act(call: Call[JobDetail], url: str, *, as_json: bool) -> None:
             click.echo(f"{job['id']} is {job['status']}")
 
 
-COMMANDS = (cancel, pause, resume, retry, budget, edit, share, delete)
+COMMANDS = (cancel, pause, resume, retry, reread, budget, edit, share, delete)
 """In the order of the help."""

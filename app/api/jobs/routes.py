@@ -17,6 +17,7 @@ from app.api.jobs.listing import JobFilterDep, Sort, cursor_of, place_in
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.contract import JobDetail, JobList, Plan
 from app.domain.jobs.request import CloneIn, JobChangeIn, JobIn, PlanIn
+from app.domain.jobs.reread import Reread, RereadIn
 from app.domain.keys.api_key import Scope
 from app.services.jobs.clone import changed_body
 from app.services.jobs.control import (
@@ -34,6 +35,7 @@ from app.services.jobs.listing import list_jobs
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
 from app.services.jobs.view import view_job
+from app.services.results.reread import reread_job
 
 router = resource("/jobs", "jobs", route_class=JobRoute)
 
@@ -256,3 +258,25 @@ async def retry(job_id: SpendingJobId, services: ServicesDep, tenant: TenantDep)
     """
     await retry_job(services.control, tenant, job_id)
     return await view_job(services.engine, tenant, job_id)
+
+
+@router.post(
+    "/{job_id}/reread",
+    operation_id="rereadJob",
+    responses=NOT_FOUND | CONFLICT,
+    summary="Read a finished job's stored replies again",
+)
+@needs(Scope.SUBMIT)
+async def reread(
+    request: StrictRequest,  # noqa: ARG001 - reads the body strictly
+    body: RereadIn,
+    job_id: JobId,
+    services: ServicesDep,
+    tenant: TenantDep,
+) -> Reread:
+    """Reads judges' stored replies with the current rules, without calls, and shows which verdicts change.
+
+    With `apply`, the new verdicts replace the old ones and the results are computed again; webhooks are sent as at the first end.
+    Otherwise nothing is stored. A job that has not ended, or that changes meanwhile, is refused with 409.
+    """
+    return await reread_job(services.engine, services.control.queue, services.contexts, tenant, job_id, body)

@@ -72,6 +72,7 @@ _WITH_REPLIES = {"verdicts", "second_verdicts", "grades"}
 JOB_FIELDS = (
     *("name", "status", "status_reason", "error", "request", "metadata", "priority", "tags"),
     *("planned_responses", "expected_verdicts", "created_at", "started_at", "finished_at"),
+    "reader",
 )
 
 

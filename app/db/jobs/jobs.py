@@ -55,6 +55,7 @@ class JobRow:
     unpriced_calls: int | None = None
     imported_from: dict[str, Any] | None = None
     warnings: Sequence[dict[str, Any]] | None = None
+    reader: str | None = None
 
 
 COLUMNS = (
@@ -86,6 +87,7 @@ COLUMNS = (
     Job.unpriced_calls,
     Job.imported_from,
     Job.warnings,
+    Job.reader,
 )
 """Those of a :class:`JobRow`, in its order."""
 

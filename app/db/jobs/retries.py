@@ -44,9 +44,12 @@ _STEPS = (
 
 
 async def count_reopenings(connection: AsyncConnection, tenant: str, job_id: str) -> int:
-    """How often a job's shards have been opened again, added up; it grows with each retry that finds something to do."""
+    """Count a job's retries, shard by shard, and its rereads; the number grows whenever stored rows may change again."""
     rows = await connection.execute(
-        text("SELECT coalesce(sum(retries), 0) FROM shards WHERE job_id = :job AND tenant = :tenant"),
+        text(
+            "SELECT (SELECT coalesce(sum(retries), 0) FROM shards WHERE job_id = :job AND tenant = :tenant)"
+            " + coalesce((SELECT rereads FROM jobs WHERE id = :job AND tenant = :tenant), 0)"
+        ),
         {"job": job_id, "tenant": tenant},
     )
     return int(rows.scalar_one())

@@ -115,6 +115,7 @@ class BundleJob(BaseModel):
     created_at: datetime
     started_at: datetime | None
     finished_at: datetime
+    reader: str | None = None
 
     @property
     def is_over(self) -> bool:

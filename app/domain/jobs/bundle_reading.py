@@ -1,20 +1,13 @@
-"""What rows of a bundle say that follows from texts and replies in it: sentences and verdicts are made again and compared."""
-
-from collections.abc import Callable, Mapping
-from typing import Any
+"""Compares a bundle's sentences and verdicts with what its texts and replies say."""
 
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.segmentation import Segmenter
 from app.domain.jobs.specification import JobSpec
-from app.domain.judging.hardening import AS_IN_THE_PAPERS
-from app.domain.judging.verdict import Verdict, VerdictStatus, parse_verdict
-from app.domain.personagym.grades import read_final_score
-from app.domain.providers.model import FinishReason
+from app.domain.jobs.stored_replies import Reading, Row, StoredReplies
+from app.domain.judging.verdict import Verdict, VerdictStatus
 
 MOST_SIGNS = 2_000_000
 """Full stops, exclamation and question marks of texts that are split again: about 16 s, and the papers' 64,800 texts have half as many."""
-_MARKED = {FinishReason.REFUSAL, FinishReason.CONTENT_FILTER}
-Row = Mapping[str, Any]
 
 
 class ReadAgain:
@@ -23,17 +16,16 @@ class ReadAgain:
     Args:
         spec: The job's specification.
         segmenter: The one that it names; ``None`` where this release does not know it.
-        replies: Whether judges' replies are read by the rules of the release that read them first.
+        replies: Whether this release's rules read the judges' replies.
     """
 
     def __init__(self, spec: JobSpec, segmenter: Segmenter | None, *, replies: bool) -> None:
-        self._spec = spec
         self._segmenter = None if spec.given_units is not None else segmenter
-        self._replies = replies and spec.hardening is None
+        self._stored = StoredReplies(spec) if replies and spec.hardening is None else None
         self._signs = 0
 
     def sentences(self, row: Row) -> bool:
-        """Whether the sentences of a checked response are those that its text is split into, as far as that can be said."""
+        """Tell whether the units of a checked response are the sentences of its text; true where nobody can say."""
         text = row.get("text")
         if self._segmenter is None or row.get("status") != "answered" or not isinstance(text, str):
             return True
@@ -46,22 +38,17 @@ class ReadAgain:
         )
 
     def verdict(self, row: Row, asked: Dimension | Scale) -> bool:
-        """Whether a checked verdict is what its reply says; what was said of several sentences at once is not read again."""
-        return row.get("group_size") != 1 or self._says(
-            row, lambda reply, cut_off: parse_verdict(reply, asked, cut_off=cut_off)
-        )
+        """Tell whether a checked verdict is what its replies say."""
+        return self._stored is None or _says(row, self._stored.verdict(row, asked))
 
     def grade(self, row: Row) -> bool:
-        """Whether a checked grade is what its reply says."""
-        return self._says(row, lambda reply, cut_off: read_final_score(reply, cut_off=cut_off).verdict)
+        """Tell whether a checked grade is what its replies say."""
+        return self._stored is None or _says(row, self._stored.grade(row))
 
-    def _says(self, row: Row, read: Callable[[str, bool], Verdict]) -> bool:
-        repair, reason = row.get("repair_raw"), row.get("finish_reason")
-        reply = row.get("raw") if repair is None else repair
-        called = self._replies and self._spec.judges[row["judge"]].imported is None
-        if not called or not isinstance(reply, str) or reason is None or reason in _MARKED:
-            return True
-        found = read(AS_IN_THE_PAPERS.read(reply).text, FinishReason(reason).cuts_off)
-        return row.get("status") in list(VerdictStatus) and found == Verdict(
-            VerdictStatus(row["status"]), row.get("score")
-        )
+
+def _says(row: Row, found: Reading | None) -> bool:
+    if found is None or row.get("finish_reason") is None:
+        return True
+    return row.get("status") in list(VerdictStatus) and found.verdict == Verdict(
+        VerdictStatus(row["status"]), row.get("score")
+    )

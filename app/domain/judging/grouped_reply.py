@@ -86,6 +86,23 @@ def read_grouped(
     )
 
 
+def read_part(raw: str, asked: Dimension | Scale) -> Verdict:
+    """Read a sentence's part of an earlier reply (:attr:`GroupedReading.raw`) again.
+
+    Args:
+        raw: The part with its label, or a number of a list.
+        asked: The dimension or scale that the judge was asked about.
+    """
+    answer = raw
+    if (row := _IN_A_ROW.fullmatch(raw)) is not None:
+        answer = row[2]
+    elif (label := _LABEL.match(raw)) is not None:
+        answer = raw[label.end() :].strip(_AROUND)
+    elif (line := _BARE_LINE.fullmatch(raw)) is not None:
+        answer = line[2]
+    return _reading([_Part(0, answer, raw)], asked).verdict
+
+
 def unusable(raw: str | None, count: int, verdict: Verdict) -> list[GroupedReading]:
     """The readings of a reply, or of a call without one, that says nothing of any sentence."""
     return [GroupedReading(verdict, raw if n == 0 else None) for n in range(count)]

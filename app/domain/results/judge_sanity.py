@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
@@ -50,12 +50,14 @@ class Evidence:
         labels: The dimensions' display names.
         agreement: Agreement of the judges' verdicts.
         grade_agreement: Agreement of their grades.
+        imported: Judges whose verdicts were imported; their options may have lacked "not applicable".
     """
 
     units: Mapping[JudgeAndDimension, JudgedUnits]
     labels: Mapping[str, str]
     agreement: Sequence[VerdictAgreement] = ()
     grade_agreement: Sequence[GradeAgreement] = ()
+    imported: Container[str] = ()
 
     @property
     def judges(self) -> list[str]:
@@ -213,7 +215,8 @@ def _never_not_applicable(check: Check, evidence: Evidence) -> Iterator[ResultWa
     for judge in evidence.judges:
         own = evidence.of(judge, sentences=True)
         n = sum(each.scores.total() for each in own)
-        if n >= check.fewest and not any(each.not_applicable for each in own):
+        answered = judge in evidence.imported or any(each.not_applicable for each in own)
+        if n >= check.fewest and not answered:
             message = (
                 f"{judge} gave a score to all of {n:,} sentences and never answered “not applicable”; in most texts some"
                 " sentences say nothing about the trait."

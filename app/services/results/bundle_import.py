@@ -21,6 +21,7 @@ from app.db.jobs import bundles, jobs, listing
 from app.db.jobs.bundles import RowWriter
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
+from app.domain.instruments.instrument import READER_VERSION
 from app.domain.jobs.bundle import (
     JOB,
     RESULTS,
@@ -44,7 +45,6 @@ from app.services.jobs.listing import note_results
 from app.services.results.bundle_file import BundleReader, told, wrong
 from app.services.results.bundle_sets import write_sets
 from app.services.results.compute import Computed, JobRows, read_rows, render_results
-from app.services.results.manifest import RELEASE
 
 log = structlog.get_logger(__name__)
 
@@ -210,11 +210,11 @@ class _Bundle:
             raise wrong(f"{TABLES}shard_usage.jsonl", why)
 
     def _read_again(self) -> ReadAgain:
-        """How texts are split again by the segmenter that the job names, and replies read again if this release read them."""
-        name, known = self._context.spec.instrument.segmenter, RULES.segmenter
-        release = _release(self._reader.json(RESULTS))
-        segmenter = known.load(name) if name in known.names else None
-        return ReadAgain(self._context.spec, segmenter, replies=release == RELEASE)
+        """Return what reads texts and replies again, as far as this release has the rules that read them."""
+        used, known = self._context.spec.instrument, RULES.segmenter
+        segmenter = known.load(used.segmenter) if used.segmenter in known.names else None
+        reader = self._job.reader or used.replies
+        return ReadAgain(self._context.spec, segmenter, replies=reader == READER_VERSION)
 
     def _some(self, rows: Iterator[dict[str, Any]]) -> list[dict[str, Any]]:
         """The next rows: fewer where they are long, so that memory holds few long ones."""
@@ -268,15 +268,6 @@ class _Bundle:
             place, why = difference
             raise wrong(RESULTS + place, f"not what the rows give: {why}")
         return computed
-
-
-def _release(results: Any) -> str | None:
-    """The release that computed results, if they are any."""
-    try:
-        found: str | None = results["manifest"]["versions"]["persona-assay"]
-    except (LookupError, TypeError):
-        return None
-    return found
 
 
 def _own(job_id: str) -> str:

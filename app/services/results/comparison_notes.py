@@ -99,7 +99,7 @@ def judged(
         protocol=(spec.hardening.content_hash if spec.hardening else "paper") if spec.asked_judges else None,
         instruments=used.content_hash if spec.tasks else None,
         prompts={task.title: _hash(task.prompt, task.scoring_prompt) for task in spec.tasks},
-        rules=f"{used.segmenter} {used.refusals} {used.replies}",
+        rules=f"{used.segmenter} {used.refusals} {manifest.get('instrument', {}).get('replies', used.replies)}",
         sampling=None if spec.provided else _hash(*sorted({repr(each) for each in sampled})),
     )
     imported = [

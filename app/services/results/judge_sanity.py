@@ -62,4 +62,5 @@ def judge_evidence(
         if grade.verdict.score is not None:
             found.scores[grade.verdict.score] += 1
     labels = {each.id: each.display_name for each in (*context.dimensions, *context.spec.dimensions)}
-    return Evidence(units, labels, agreement, grade_agreement)
+    imported = {judge.label for judge in context.spec.judges if judge.imported is not None}
+    return Evidence(units, labels, agreement, grade_agreement, imported)

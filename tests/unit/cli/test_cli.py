@@ -415,6 +415,33 @@ class TestControl:
         result = assay(service, command, "job_1")
         assert (result.exit_code, result.stdout) == (0, f"job_1 is {status}\n")
 
+    def test_replies_are_read_again(self, service: StubService) -> None:
+        example = {"text": "I read.", "judge": "harsh", "score_before": 1, "score_after": None}
+        replies = {"reply": "1) Very extroverted", "repair_reply": None}
+        change = {"of": "sentences", "before": "scored", "after": "unparsed", "count": 1200}
+        found = {
+            "job": "job_1",
+            "reader_before": "replies-v1",
+            "reader": "replies-v2",
+            "replies": 5000,
+            "changed": 1200,
+            "applied": False,
+            "changes": [change | {"examples": [example | replies]}],
+        }
+        service.on("POST /v1/jobs/job_1/reread", Answer(found), Answer(found | {"applied": True}))
+        shown = assay(service, "reread", "job_1", "--examples", "1").stdout
+        assert service.asked[-1].body == {"apply": False, "examples": 1}
+        assert shown.splitlines() == [
+            "1,200 verdicts changed among 5,000 replies: read with replies-v2, before with replies-v1",
+            "  sentences: scored → unparsed: 1,200",
+            "    1 → -  I read.",
+            "      harsh replied: 1) Very extroverted",
+            "Nothing is stored. To store the new verdicts: assay reread job_1 --apply",
+        ]
+        stored = assay(service, "reread", "job_1", "--apply").stdout
+        assert service.asked[-1].body == {"apply": True, "examples": 3}
+        assert stored.endswith("Stored. To wait for the new results: assay watch job_1\n")
+
     def test_a_job_is_deleted(self, service: StubService) -> None:
         service.on("DELETE /v1/jobs/job_1", Answer(b"", 204))
         assert assay(service, "delete", "job_1").stdout == "job_1 deleted\n"

@@ -45,6 +45,20 @@ class TestOverview:
         assert "Partial: " in shown(results(completeness="partial"))
 
 
+class TestWarnings:
+    def test_the_conclusion_is_the_first_line_and_its_reasons_follow(self) -> None:
+        reasons = ["a/judge gives the score 5 to 94 % of 273 sentences.", "a/judge contradicts itself."]
+        doubtful = {"headline": "The judge a/judge cannot be trusted."} | {
+            "warnings": [{"code": "one_score", "message": reason} for reason in reasons]
+        }
+        lines = shown(results() | doubtful).splitlines()
+        assert [line.strip() for line in lines[:3]] == [
+            "The judge a/judge cannot be trusted.",
+            *(f"! {reason}" for reason in reasons),
+        ]
+        assert lines[3:] == shown(results()).splitlines()
+
+
 class TestCorrectedMetrics:
     @pytest.mark.parametrize("width", [100, 50])
     def test_stand_in_a_table_of_their_own(self, width: int) -> None:

@@ -448,6 +448,19 @@ class TestWhatItSays:
         marked = sum(attrs.get("class") == "best" for tag, attrs in page.elements if tag == "td")
         assert marked == 2 + best
 
+    @pytest.mark.parametrize("models", ["ab", "abc"])
+    async def test_models_with_equal_figures_are_tied_and_none_is_marked_as_best(self, models: str) -> None:
+        page = await page_of(
+            response_of("Yes. No.", ("Yes.", 5), ("No.", 1 + 4 * (n % 2)), model=model, persona=f"p{n}")
+            for model in models
+            for n in range(12)
+        )
+        assert "Tied" in page.text
+        assert not [
+            text for text in ("most often", "stays in character best", "Clear lead") if text in page.text
+        ]
+        assert not [attrs for tag, attrs in page.elements if tag == "td" and attrs.get("class") == "best"]
+
     async def test_a_single_model_is_compared_with_nobody(self) -> None:
         high = response_of("Yes. No.", ("Yes.", 5), ("No.", 1), id="high", persona="E-high")
         low = response_of("No.", ("No.", 1), level="low", levels={"E": "low"}, id="low", persona="E-low")

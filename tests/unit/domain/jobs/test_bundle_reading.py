@@ -8,6 +8,7 @@ import pytest
 from app.domain.instruments.dimension import Scale
 from app.domain.jobs.bundle_reading import MOST_SIGNS, ReadAgain
 from app.domain.jobs.resolve import resolve
+from app.domain.jobs.stored_replies import StoredReplies
 from app.domain.personagym.task import GRADE_SCALE
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.rules import RULES
@@ -73,11 +74,44 @@ class TestReplies:
 
     @pytest.mark.parametrize(
         "changes",
-        [{"raw": None}, {"finish_reason": None}, {"finish_reason": "content_filter"}, {"group_size": 3}],
+        [
+            {"raw": None},
+            {"finish_reason": None},
+            {"finish_reason": "content_filter"},
+            {"raw": "S2: 4", "group_size": 3},
+        ],
     )
-    def test_that_are_not_there_or_say_more_are_not_read(self, changes: Any) -> None:
+    def test_that_are_missing_or_that_a_filter_stopped_are_not_read(self, changes: Any) -> None:
         again = ReadAgain(SPEC, None, replies=True)
         assert again.verdict(SAID | {"raw": "5"} | changes, GRADE_SCALE)
+
+    def test_about_several_sentences_are_read_part_by_part(self) -> None:
+        again = ReadAgain(SPEC, None, replies=True)
+        for part in ("S2: 4", "4", '"S2": 4', "2. 4", "- S2 - 4) often"):
+            assert again.verdict(SAID | {"raw": part, "group_size": 3}, GRADE_SCALE), part
+        assert not again.verdict(SAID | {"raw": "S4: 2", "group_size": 3}, GRADE_SCALE)
+
+    @pytest.mark.parametrize(
+        ("changes", "status", "score"),
+        [
+            ({"raw": "It is hard to say.", "repair_raw": "3"}, "scored", 3),
+            ({"raw": "It is hard to say.", "repair_raw": "I would rather not."}, "unparsed", None),
+            ({"raw": "It is hard to say.", "repair_raw": "I can't rate this."}, "unparsed", None),
+            ({"raw": "Score: 4", "repair_raw": "3"}, "scored", 4),
+            ({"raw": "4", "repair_raw": "3", "unread": "cut_off"}, "scored", 4),
+            ({"raw": "So 4", "repair_raw": "3", "unread": "cut_off"}, "scored", 3),
+            ({"raw": "?", "repair_raw": "So 3", "finish_reason": "length"}, "unparsed", None),
+        ],
+    )
+    def test_to_a_follow_up_count_where_the_first_cannot_be_read(
+        self, changes: Any, status: str, score: int | None
+    ) -> None:
+        found = StoredReplies(SPEC).verdict(SAID | changes, GRADE_SCALE)
+        assert found is not None
+        assert (found.verdict.status, found.verdict.score) == (status, score)
+        assert ReadAgain(SPEC, None, replies=True).verdict(
+            SAID | changes | {"status": status, "score": score}, GRADE_SCALE
+        )
 
     def test_of_another_release_or_with_key_words_are_not_read(self) -> None:
         hardened = replace(SPEC, hardening=load_hardened())

@@ -11,7 +11,7 @@ from app.domain.metrics.rc_atom import rc_atom
 from app.domain.metrics.scores import CellScores
 from app.domain.results.bridge import BridgedFigure
 from app.domain.results.bridge_agreement import UNREADABLE, Judged, agreements, graded_agreement
-from app.domain.results.bridge_words import decided, recommendation
+from app.domain.results.bridge_words import decided, recommendation, without_chance
 from app.domain.results.bridged_totals import PAIRS, TEXTS, Drawn, bridged_grades, bridged_sentences
 from app.domain.results.twice_judged import JudgedCell, TwiceJudged, distinct
 from benchmarks.inference.bridge import DESIGNS, Texts, coverage
@@ -175,6 +175,30 @@ class TestWords:
         words = recommendation(found, 0.05)
         assert words.startswith("Not interchangeable within ± 5 %")
         assert "ACC_atom changes by -0.667" in words
+
+    def test_judges_that_agree_by_chance_are_not_interchangeable_with_equal_totals(self) -> None:
+        # Each judge gives half of the sentences a 5 and the others a 4, whatever the other one gives.
+        texts = [text((n, 0, 0), 5, 4, 5, 4) for n in range(30)]
+        new = {((n, 0, 0), "E"): (5, 5, 4, 4) for n in range(30)}
+        found = bridged_figures(texts, new, 0.05)
+        assert decided(found) is True
+        said = [
+            (0, 4 * n + k, b, a, 1)
+            for n in range(30)
+            for k, (a, b) in enumerate(((5, 5), (4, 5), (5, 4), (4, 4)))
+        ]
+        agreement = agreements([Judged("E", "high", Scale())], np.array(said), 0)
+        assert agreement[0].quadratic_kappa.value == 0
+        checked, chance = without_chance(found, agreement, None)
+        assert decided(checked) is None
+        words = recommendation(checked, 0.05, chance=chance)
+        assert words.startswith(
+            "Do not replace one judge by the other: the judges agree no better than chance on 120 sentences (κ 0.00"
+        )
+        agreed = agreements(
+            [Judged("E", "high", Scale())], np.array([(0, n, 3 + n % 3, 3 + n % 3, 1) for n in range(120)]), 0
+        )
+        assert without_chance(found, agreed, None) == (found, [])
 
     def test_few_anchors_leave_it_open_and_say_how_many_would_do(self) -> None:
         draws = np.random.default_rng(1)

@@ -140,6 +140,32 @@ class TestGate:
         assert verdict(results(ci95=sure), "acc_atom@model=nobody>=0") == "inconclusive"
         assert verdict(results(ci95=sure) | {"totals": []}, "acc_atom>=0") == "inconclusive"
 
+    @pytest.mark.parametrize(
+        ("about", "inconclusive"),
+        [
+            ({"judges": ["a/judge"], "of": "sentences"}, {"acc_atom>=0.8"}),
+            ({"judges": ["a/judge"], "of": "grades"}, {"persona_score>=4"}),
+            ({"judges": ["a/judge"], "of": "all"}, {"acc_atom>=0.8", "persona_score>=4"}),
+            ({"model": "m", "of": "all"}, set()),  # about no judge
+        ],
+    )
+    def test_judges_that_cannot_be_trusted_decide_nothing(
+        self, about: dict[str, Any], inconclusive: set[str]
+    ) -> None:
+        sure = results(4.4, [4.3, 4.5])
+        message = "a/judge gives the score 5 to 94 % of 273 sentences on extraversion."
+        warning = {"code": "one_score", "message": message, "value": 0.94, "n": 273, "limit": 0.9} | about
+        doubtful = read(sure | {"warnings": [warning]})
+        assert verdict(sure, "acc_atom>=0.8", "persona_score>=4") == "pass"
+        for threshold in ("acc_atom>=0.8", "persona_score>=4", "refusal_rate<=5"):
+            found = judge_gate(doubtful, [parse_threshold(threshold)], "personas")
+            assert found.verdict == ("inconclusive" if threshold in inconclusive else "pass")
+            assert (message.rstrip(".") in found.checks[0].reason) is (threshold in inconclusive)
+        # Who fails, fails by judges that cannot be trusted: that decides nothing either.
+        assert judge_gate(doubtful, [parse_threshold("acc_atom>=4.6")], "personas").verdict == (
+            "inconclusive" if "acc_atom>=0.8" in inconclusive else "fail"
+        )
+
     def test_one_failure_fails_all(self) -> None:
         document = results(ci95=[0.75, 0.85])
         assert verdict(document, "acc_atom>=0.5", "acc_atom>=0.8", "acc_atom>=0.9") == "fail"

@@ -49,6 +49,13 @@ def test_never_not_applicable(scored: int, not_applicable: int, *, expected: boo
     assert ("never_not_applicable" in found) is expected
 
 
+def test_imported_judges_may_have_lacked_the_option_not_applicable() -> None:
+    units = {JudgeAndDimension("a/judge", "E"): JudgedUnits(Counter({1: 150, 5: 150}))}
+    (found,) = judge_warnings(Evidence(units, {"E": "extraversion"}))
+    assert found.code == "never_not_applicable"
+    assert not list(judge_warnings(Evidence(units, {"E": "extraversion"}, imported={"a/judge"})))
+
+
 @pytest.mark.parametrize(("contradicting", "expected"), [(5, False), (6, True)])
 def test_replies_that_contradict_themselves(contradicting: int, *, expected: bool) -> None:
     found = warned(JudgedUnits(Counter({1: 40, 5: 50}), 4, replies=100, contradicting=contradicting))

@@ -1,0 +1,100 @@
+"""Reads stored replies of judges with the current rules."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.jobs.specification import JobSpec
+from app.domain.judging import order_check
+from app.domain.judging.grouped_reply import USABLE, read_part
+from app.domain.judging.hardening import AS_IN_THE_PAPERS, Showing, showing
+from app.domain.judging.order_check import Order
+from app.domain.judging.verdict import Unread, Verdict, VerdictStatus, parse_verdict
+from app.domain.personagym.grades import read_final_score
+from app.domain.providers.model import FinishReason
+
+Row = Mapping[str, Any]
+_Read = Callable[[str, bool], Verdict]
+_MARKED = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER})
+"""Reasons that decide a verdict whatever the reply says."""
+
+
+class Reading(NamedTuple):
+    """A verdict read from stored replies.
+
+    Attributes:
+        verdict: The verdict; `unread` is the reason why the first reply can't be read.
+        key_missing: Whether no reply begins with the key word that the judge was asked to begin with.
+    """
+
+    verdict: Verdict
+    key_missing: bool = False
+
+
+class StoredReplies:
+    """Reads the replies in rows of ``verdicts``, ``second_verdicts`` and ``grades``.
+
+    Each method returns ``None`` for a row whose verdict does not come from a reply.
+
+    Args:
+        spec: The job's specification.
+    """
+
+    def __init__(self, spec: JobSpec) -> None:
+        self._spec = spec
+
+    def verdict(self, row: Row, asked: Dimension | Scale, sentence: str = "") -> Reading | None:
+        """Read a verdict on a sentence; of a reply about several sentences, the part about this one."""
+        if row.get("group_size", 1) != 1:
+            return self._reading(row, lambda part, _: read_part(part, asked), AS_IN_THE_PAPERS)
+        return self._reading(row, _about(asked), showing(self._spec.hardening, [sentence]))
+
+    def check(self, row: Row, dimension: Dimension, sentence: str = "") -> Reading | None:
+        """Read a second verdict. A grouped reply that could not be used keeps its reading: the sentence was judged alone."""
+        if not row["alone"]:
+            return None
+        judges, check = len(self._spec.judges), self._spec.order_check
+        if row["judge"] < judges or check is None:
+            return self.verdict(row, dimension, sentence)
+        order: Order = order_check.order_of(row["judge"], judges)
+        place = (row["cell"], row["run"], row["item"], row["unit"])
+        shown = order_check.asked(dimension, order, check.seed, *place)
+        found = self.verdict(row, shown.dimension, sentence)
+        return None if found is None else found._replace(verdict=shown.meant(found.verdict))
+
+    def grade(self, row: Row, text: str = "") -> Reading | None:
+        """Read the grade of a response."""
+
+        def read(reply: str, cut_off: bool) -> Verdict:
+            return read_final_score(reply, cut_off=cut_off).verdict
+
+        return self._reading(row, read, showing(self._spec.hardening, [text]))
+
+    def _reading(self, row: Row, read: _Read, shown: Showing) -> Reading | None:
+        """Read the first reply and, if it can't be read, the reply to the follow-up request."""
+        raw, repair = row.get("raw"), row.get("repair_raw")
+        judge = self._spec.judges[row["judge"] % len(self._spec.judges)]
+        if judge.imported is not None or not isinstance(raw, str):
+            return None
+        repair = repair if isinstance(repair, str) else None
+        ended = FinishReason(row.get("finish_reason") or FinishReason.STOP)  # the last reply's
+        if repair is None:
+            if ended in _MARKED:
+                return None
+            cut_off = ended.cuts_off
+        else:
+            cut_off = row.get("unread") == Unread.CUT_OFF
+        first = shown.read(raw)
+        verdict = read(first.text, cut_off)
+        if repair is None or verdict.status is not VerdictStatus.UNPARSED or ended in _MARKED:
+            return Reading(verdict, first.key_missing)
+        second = shown.read(repair)
+        again = read(second.text, ended.cuts_off)
+        if again.status in USABLE:
+            verdict = replace(again, unread=verdict.unread or Unread.NO_ANSWER)
+        return Reading(verdict, first.key_missing and second.key_missing)
+
+
+def _about(asked: Dimension | Scale) -> _Read:
+    return lambda reply, cut_off: parse_verdict(reply, asked, cut_off=cut_off)
