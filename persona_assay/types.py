@@ -655,6 +655,8 @@ class BatchProgress(TypedDict):
     """Calls not yet in a batch."""
     cut_for_budget: int
     """Batches that took fewer calls than were waiting, because the budget or the key's cap did not cover the worst case of more."""
+    waiting_for: str | None
+    """Which batches the job waits for, in words."""
 
 
 class BridgeSide(TypedDict):

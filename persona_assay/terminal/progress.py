@@ -223,8 +223,8 @@ def _stops(job: Json, before: str | None) -> bool:
 
 def _waiting_for(job: Json) -> list[str]:
     """The batches and models that a job is waiting for."""
-    waiting = (job.get("batches") or {}).get("open", 0)
-    batches = [f"waiting for {counted(waiting, 'batch', 'batches')}"] if waiting else []
+    words = (job.get("batches") or {}).get("waiting_for")
+    batches = [f"waiting for {words}"] if words else []
     retried = {found["model"] for found in job.get("retrying") or ()}
     return batches + [_held(found) for found in job.get("held") or () if found["model"] not in retried]
 

@@ -17,6 +17,9 @@ from app.domain.jobs.status import ACTIVE, STOPPED, JobStatus
 ANNOUNCED_SECONDS = 10.0
 """How long a batch that was announced may wait to be looked after before it is announced again."""
 
+MOST_FAILURES = 30
+"""Failures in a row to read the answers of a batch after which a job that ends goes without them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:
@@ -63,6 +66,8 @@ class Counts:
         waiting: Calls that are in none yet.
         ended: Those that have ended.
         cut: Those that a budget had to be cut for.
+        failures: Largest number of times in a row that the provider could not be asked about an open one.
+        submitted_at: When the oldest open one was submitted; ``None`` if none was.
     """
 
     open: int
@@ -70,6 +75,8 @@ class Counts:
     waiting: int
     ended: int
     cut: int
+    failures: int
+    submitted_at: datetime | None
 
 
 # -- taking back and splitting ------------------------------------------------------------------------------------------
@@ -426,12 +433,15 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> Count
             "SELECT count(*) FILTER (WHERE state <> 'ended'),"
             " coalesce(sum(calls) FILTER (WHERE state <> 'ended'), 0),"
             " (SELECT count(*) FROM batch_calls WHERE job_id = :job AND tenant = :tenant AND batch_id IS NULL),"
-            " count(*) FILTER (WHERE state = 'ended'), count(*) FILTER (WHERE cut)"
+            " count(*) FILTER (WHERE state = 'ended'), count(*) FILTER (WHERE cut),"
+            " coalesce(max(failures) FILTER (WHERE state <> 'ended'), 0),"
+            " min(submitted_at) FILTER (WHERE state = 'submitted')"
             " FROM batches WHERE job_id = :job AND tenant = :tenant"
         ),
         {"job": job_id, "tenant": tenant},
     )
-    return Counts(*(int(count) for count in rows.one()))
+    *sums, submitted_at = rows.one()
+    return Counts(*map(int, sums), submitted_at=submitted_at)
 
 
 async def submitted_batches(connection: AsyncConnection, tenant: str, job_id: str) -> list[Mapping[str, Any]]:

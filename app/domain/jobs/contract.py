@@ -141,6 +141,7 @@ class BatchProgress(Answer):
         description="Batches that took fewer calls than were waiting, because the budget or the key's cap did "
         "not cover the worst case of more."
     )
+    waiting_for: str | None = Field(description="Which batches the job waits for, in words.")
 
 
 class HeldModel(Answer):

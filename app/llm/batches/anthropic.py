@@ -60,7 +60,7 @@ class AnthropicBatches(BatchEndpoints[AsyncAnthropic]):
                 _STATUSES.get(str(name), HTTPStatus.INTERNAL_SERVER_ERROR), body, {}, self._key
             )
         code = f"batch_{kind}" if kind in {"canceled", "expired"} else "batch_unanswered"
-        raise errors.unanswered(code, "the batch ended without it")
+        raise errors.unanswered({"code": code}, None)
 
     async def upload(self, name: str, calls: AsyncIterator[tuple[str, str]]) -> UploadedBatch:  # noqa: ARG002 - there is no file
         """Gathers the calls; there is nothing to upload before the batch itself."""

@@ -71,7 +71,8 @@ class BatchGateway:
     def decode(self, connection: str, answer: str) -> ChatReply:
         """The reply in what came for one call."""
         if answer == BATCH_LOST:
-            raise errors.unanswered("batch_lost", "its batch is not to be found", maybe_paid=True)
+            lost = {"code": "batch_lost", "message": "its batch is not to be found"}
+            raise errors.unanswered(lost, None, maybe_paid=True)
         return self._endpoints[connection].decode(answer)
 
     async def upload(

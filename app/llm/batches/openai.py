@@ -58,20 +58,24 @@ class OpenAIBatches(BatchEndpoints[AsyncOpenAI]):
         super().__init__(connection, OpenAIChat.client)
 
     def decode(self, answer: str) -> ChatReply:
-        """The reply in a line of an output or error file."""
+        """Return the reply in a line of an output or error file.
+
+        Some servers leave out the status, or the ``body`` around the reply.
+        """
         line = batch_wire.object_of(answer)
-        response, fault = wire.mapping(line.get("response")), wire.mapping(line.get("error"))
-        status, body = response.get("status_code"), wire.mapping(response.get("body"))
+        response, fault = wire.mapping(line.get("response")), line.get("error")
+        status, body = response.get("status_code"), wire.mapping(response.get("body", response))
         if isinstance(status, str) and status.isascii() and status.isdigit():
             status = int(status)
-        if status == HTTPStatus.OK or (status is None and "choices" in body):
-            headers = {"x-request-id": response.get("request_id") or ""}
-            return keyless(OpenAIChat.read(body, headers, self._key), self._key)
         if isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST:
             raise errors.refused(status, body, {}, self._key)
-        code = errors.readable(wire.short_text(fault.get("code")) or "batch_unanswered", self._key)
-        message = wire.short_text(fault.get("message")) or "the batch ended without it"
-        raise errors.unanswered(code, errors.readable(message, self._key))
+        if status == HTTPStatus.OK or "choices" in body:
+            headers = {"x-request-id": response.get("request_id") or ""}
+            return keyless(OpenAIChat.read(body, headers, self._key), self._key)
+        fault = fault or errors.fault_of(body)
+        if response and status is None and not fault:
+            raise errors.malformed("the line of the batch has neither a status nor an answer", None)
+        raise errors.unanswered(fault, self._key)
 
     async def upload(self, name: str, calls: AsyncIterator[tuple[str, str]]) -> UploadedBatch:
         """Uploads a file under a name; a batch of it is made by what is returned."""

@@ -225,9 +225,25 @@ def unencodable() -> ModelCallError:
     )
 
 
-def unanswered(code: str, message: str, *, maybe_paid: bool = False) -> ModelCallError:
-    """The failure of a call that a batch ended without."""
-    return ModelCallError(message, kind=FailureKind.RETRY, code=code, maybe_paid=maybe_paid)
+def unanswered(fault: object, key: SecretStr | None, *, maybe_paid: bool = False) -> ModelCallError:
+    """Return the failure of a call that a batch ended without a reply to.
+
+    Args:
+        fault: The error in its line of the batch; text or nothing is possible.
+        key: The connection's key, kept out of the message.
+        maybe_paid: Whether the call may be charged all the same.
+    """
+    if isinstance(fault, dict) and str(fault.get("code")) in _ERROR_STATUSES:
+        return refused_in_reply(fault, {}, key)
+    read = read_fault({"error": fault} if fault else {})
+    found = _rule_of(0, read)
+    code = read.codes[0] if read.codes else "batch_unanswered"
+    return ModelCallError(
+        readable(read.words or "the batch ended without it", key),
+        kind=FailureKind.RETRY if found is None else found.kind,
+        code=readable(_credit_code(read) if found is Meaning.NO_CREDIT else code, key),
+        maybe_paid=maybe_paid,
+    )
 
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:

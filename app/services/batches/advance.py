@@ -47,9 +47,6 @@ LONGEST_BACKOFF_SECONDS = 600.0
 FEWEST_CALLS = 10
 """A batch of no more calls is not split for tokens that are enqueued now."""
 
-MOST_FAILURES = 30
-"""So often in a row a batch of a job that ends can't be read, or answers that its provider counts; then they are given up."""
-
 MOST_SUBMISSIONS = 3
 """So often a batch is submitted that its provider turns down as a whole, for reasons that may pass; then the job stops."""
 
@@ -284,7 +281,7 @@ async def _collect(deps: ShardDependencies, held: Lease, provider_id: str) -> No
                     seen, ours = seen + len(chunk), ours + await _store(deps, held, chunk)
                     chunk = []
     except AnswersIncompleteError:
-        if held.failures < MOST_FAILURES:
+        if held.failures < batches.MOST_FAILURES:
             raise  # they are read again, from the beginning
         incomplete = True
     seen, ours = seen + len(chunk), ours + await _store(deps, held, chunk)
@@ -339,7 +336,7 @@ async def _provider_failed(deps: ShardDependencies, held: Lease, error: ModelCal
 
 async def _give_up_at_the_end(deps: ShardDependencies, held: Lease) -> None:
     """Ends a batch that can't be reached, of a job that waits only for it; its calls count as perhaps paid."""
-    if held.status in ENDING and held.failures + held.errors >= MOST_FAILURES:
+    if held.status in ENDING and held.failures + held.errors >= batches.MOST_FAILURES:
         await _end(deps, held, BATCH_LOST)
 
 

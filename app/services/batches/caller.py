@@ -10,7 +10,7 @@ from app.db.batches.calls import KnownCall, WantedCall
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
 from app.domain.providers.model import ChatReply, ChatRequest, Model
-from app.ports import BatchModel, ModelCallError, PriceBook
+from app.ports import BATCH_LOST, BatchModel, FailureKind, ModelCallError, PriceBook
 from app.services.execution.call_rows import (
     Attempt,
     CallKey,
@@ -19,9 +19,16 @@ from app.services.execution.call_rows import (
     unanswered_row,
     worst_case,
 )
-from app.services.execution.first_calls import FirstCalls
+from app.services.execution.first_calls import FIRST_CALLS, FirstCalls, Kind
 from app.services.execution.result_writer import Batch, BatchWriter
-from app.services.execution.retries import Attempts, Next, failed_for_good, is_rate_limited, must_stop
+from app.services.execution.retries import (
+    Attempts,
+    JobMustStopError,
+    Next,
+    failed_for_good,
+    is_rate_limited,
+    must_stop,
+)
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from app.services.identifiers import new_uuid
 from app.services.long_texts import read_text
@@ -34,8 +41,27 @@ MOST_CUSTOM_ID = 64
 """Characters that Anthropic takes; it takes letters, digits, ``_`` and ``-`` only."""
 
 
+_UNTRIED = frozenset({"batch_expired", "batch_canceled", "batch_cancelled", BATCH_LOST})
+"""Codes of calls that the provider did not come to, or whose answers are lost: they say nothing about the next round."""
+
+
 class DeferredError(StoppedError):
     """Raised in the place where a call's reply is still to come with a batch."""
+
+
+@dataclass(slots=True)
+class _Round:
+    """The answers to one kind of call that a run of a shard read.
+
+    Attributes:
+        answered: Whether any of the calls was answered with a reply.
+        failures: The failures of the others.
+        attempts: The fewest attempts that one of these calls has had.
+    """
+
+    answered: bool = False
+    failures: list[ModelCallError] = field(default_factory=list)
+    attempts: int = MOST_ROUNDS
 
 
 @dataclass(slots=True)
@@ -50,6 +76,7 @@ class BatchCaller:
         known: What the shard has asked for before, by path.
         wanted: Calls to be asked for.
         written: Where the rows of what was given out are.
+        rounds: The answers that were read, by kind of call.
     """
 
     chat: BatchModel
@@ -59,6 +86,7 @@ class BatchCaller:
     known: dict[str, KnownCall]
     wanted: list[WantedCall] = field(default_factory=list)
     written: dict[int, Batch] = field(default_factory=dict)
+    rounds: dict[Kind, _Round] = field(default_factory=dict)
 
     async def call(
         self, model: Model, system: str | None, user: str, *, key: CallKey, claim: AnyClaim, stop: StopSignal
@@ -83,12 +111,10 @@ class BatchCaller:
         except ModelCallError as error:
             waits = known.waits + is_rate_limited(error)
             attempts = Attempts(MOST_ROUNDS, known.attempt - claim.attempts_before, rate_limited=waits)
+            self._note_failure(error, attempts.failed, self.first_calls.kind(claim.job_id, model, key.stage))
             follows = attempts.after(error)
             if follows is Next.FAIL_ITEM:
-                kind = self.first_calls.kind(claim.job_id, model, key.stage)
-                if not await self.first_calls.stops(kind, error):
-                    raise failed_for_good(error) from error
-                raise stop.fail(must_stop(error, model, key.stage, all_alike=True)) from error
+                raise failed_for_good(error) from error
             self._want(model, system, user, path, claim, known.attempt + 1, waits=waits)
             if follows is Next.STOP_JOB:
                 raise stop.fail(must_stop(error, model, key.stage)) from error
@@ -98,6 +124,34 @@ class BatchCaller:
     def read(self) -> list[UUID]:
         """The calls whose answers a whole run has made rows of, this time or before it was interrupted."""
         return [call.id for call in self.known.values() if call.answer is not None]
+
+    def _note_failure(self, error: ModelCallError, attempts: int, kind: Kind) -> None:
+        if is_rate_limited(error) or error.kind is FailureKind.FILTERED or error.code in _UNTRIED:
+            return
+        read = self.rounds.setdefault(kind, _Round())
+        read.failures.append(error)
+        read.attempts = min(read.attempts, attempts)
+
+    async def hopeless(self) -> JobMustStopError | None:
+        """Return the reason to stop the job if the next round of calls would most likely fail as this one did.
+
+        The rows of the answers must be durable.
+        """
+        for kind, read in self.rounds.items():
+            if read.failures and not read.answered and await self._repeats(kind, read):
+                alike = len(read.failures)
+                return must_stop(read.failures[0], kind.model, kind.stage, alike=alike)
+        return None
+
+    async def _repeats(self, kind: Kind, read: _Round) -> bool:
+        """Return whether many calls failed alike, or few failed for the second time and none of the kind was ever answered."""
+        is_alike = len({(each.code, each.status) for each in read.failures}) == 1
+        if is_alike and read.attempts == 1 and len(read.failures) >= FIRST_CALLS:
+            return True
+        for error in read.failures:
+            if await self.first_calls.stops(kind, error):
+                return True
+        return read.attempts > 1 and not await self.first_calls.any_answer(kind)
 
     async def durable(self, claim: AnyClaim) -> None:
         """Waits until what was made of the answers is committed.
@@ -121,7 +175,9 @@ class BatchCaller:
             self._account(unanswered_row(attempt, passed, error, self.prices), attempt)
             raise
         self._account(answered_row(attempt, passed, reply, self.prices), attempt)
-        self.first_calls.answered(self.first_calls.kind(claim.job_id, model, key.stage))
+        kind = self.first_calls.kind(claim.job_id, model, key.stage)
+        self.first_calls.answered(kind)
+        self.rounds.setdefault(kind, _Round()).answered = True
         return reply
 
     def _account(self, row: CallRow, attempt: Attempt) -> None:

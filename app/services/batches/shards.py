@@ -38,6 +38,7 @@ async def calling_as_asked(
 
     Raises:
         StaleClaimError: On leaving, if the claim was no longer valid.
+        JobMustStopError: On leaving, if another round of calls would fail like this one.
     """
     if not isinstance(claim, Claim) or context.spec.execution is Execution.DIRECT:
         yield deps
@@ -47,10 +48,17 @@ async def calling_as_asked(
     caller = BatchCaller(deps.batching.chat, deps.batching.prices, deps.writer, deps.first_calls, known)
     try:
         yield replace(deps, caller=caller)
-    except (DeferredError, JobMustStopError):
+    except DeferredError:
+        await _keep(deps, claim, caller)
+        if (hopeless := await caller.hopeless()) is not None:
+            raise hopeless from None
+        raise
+    except JobMustStopError:
         await _keep(deps, claim, caller)
         raise
     await _keep(deps, claim, caller)
+    if (hopeless := await caller.hopeless()) is not None:
+        raise hopeless
 
 
 async def _keep(deps: ShardDependencies, claim: Claim, caller: BatchCaller) -> None:

@@ -212,16 +212,19 @@ class FirstCalls:
         kind.failures[answer] += 1
         if kind.failures[answer] < FIRST_CALLS:
             return False
-        async with self._engine.connect() as connection:
-            elsewhere = await failures.any_answer(
-                connection, kind.job_id, kind.stage, kind.model.connection, kind.model.name
-            )
-        if elsewhere:
+        if await self.any_answer(kind):
             self.answered(kind)
             return False
         if kind.failures is not None:
             kind.failures.clear()  # whoever resumes the job has changed something: they are counted anew
         return True
+
+    async def any_answer(self, kind: Kind) -> bool:
+        """Return whether a call of a kind was answered in any process."""
+        async with self._engine.connect() as connection:
+            return await failures.any_answer(
+                connection, kind.job_id, kind.stage, kind.model.connection, kind.model.name
+            )
 
     def ends_run(self, kind: Kind, error: ModelCallError) -> bool:
         """Note a refusal after an answer; return whether it is the last of a run that stops the job.

@@ -29,7 +29,7 @@ from app.services.execution.call_rows import (
     unanswered_row,
 )
 from app.services.execution.expected_tokens import ExpectedTokens, beyond
-from app.services.execution.first_calls import FirstCalls, Kind
+from app.services.execution.first_calls import FIRST_CALLS, FirstCalls, Kind
 from app.services.execution.permits import Permits
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.retries import (
@@ -131,7 +131,7 @@ class ModelCaller:
         except CallFailedError as failed:
             if not await self._first_calls.stops(kind, failed.error):
                 raise
-            raise stop.fail(must_stop(failed.error, kind.model, kind.stage, all_alike=True)) from failed
+            raise stop.fail(must_stop(failed.error, kind.model, kind.stage, alike=FIRST_CALLS)) from failed
         except JobMustStopError:
             if has_place:
                 has_place = False
@@ -176,7 +176,7 @@ class ModelCaller:
                     raise stop.fail(must_stop(error, model, key.stage)) from error
                 if follows is Next.FAIL_ITEM:
                     if self._first_calls.ends_run(kind, error):
-                        raise stop.fail(must_stop(error, model, key.stage, all_alike=True)) from error
+                        raise stop.fail(must_stop(error, model, key.stage, alike=FIRST_CALLS)) from error
                     raise failed_for_good(error) from error
                 await self._back_off(error, attempts, stop)
             else:

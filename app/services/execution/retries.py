@@ -37,7 +37,7 @@ class JobMustStopError(Exception):
         model: ``connection/name`` of the model.
         stage: Of the calls; ``None`` where it is not about a call.
         status: HTTP status of the answer, if there was one.
-        all_alike: Whether it follows from the first calls of the kind, which all failed alike, and not from this answer alone.
+        alike: Number of calls of the kind that failed alike, if that stops the job and not this answer alone.
     """
 
     def __init__(
@@ -48,22 +48,22 @@ class JobMustStopError(Exception):
         stage: Stage | None = None,
         status: int | None = None,
         *,
-        all_alike: bool = False,
+        alike: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code = code
         self.model = model
         self.stage = stage
         self.status = status
-        self.all_alike = all_alike
+        self.alike = alike
 
 
 def must_stop(
-    error: ModelCallError, model: Model, stage: Stage, *, all_alike: bool = False
+    error: ModelCallError, model: Model, stage: Stage, *, alike: int | None = None
 ) -> JobMustStopError:
     """What a call ends with after whose answer no call of its kind can succeed."""
     name = f"{model.connection}/{model.name}"
-    return JobMustStopError(error.code, str(error), name, stage, error.status, all_alike=all_alike)
+    return JobMustStopError(error.code, str(error), name, stage, error.status, alike=alike)
 
 
 class CallFailedError(Exception):

@@ -9,7 +9,6 @@ from app.db.jobs import jobs
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ENDING, JobStatus
 from app.domain.providers.failure import cause, remedy
-from app.services.execution.first_calls import FIRST_CALLS
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
 log = structlog.get_logger(__name__)
@@ -49,7 +48,7 @@ async def halt_job(
     detail = stop_error(error)
     try:
         async with engine.begin() as connection:
-            paused = error.all_alike or error.code == PROVIDER_UNREACHABLE
+            paused = error.alike is not None or error.code == PROVIDER_UNREACHABLE
             hopeless = not (paused or await jobs.any_reply(connection, job_id))
             moved = not (hopeless and early) and await jobs.move(
                 connection,
@@ -80,5 +79,5 @@ def stop_error(error: JobMustStopError) -> JobError:
         model=error.model,
         stage=error.stage,
         remedy=remedy(error.code, error.status, error.model),
-        first_calls=FIRST_CALLS if error.all_alike else None,
+        first_calls=error.alike,
     )

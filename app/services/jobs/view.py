@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import asdict
+from datetime import UTC
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -27,7 +28,7 @@ from app.domain.jobs.contract import (
     StageProgress,
 )
 from app.domain.jobs.execution import Execution
-from app.domain.jobs.status import JobStatus
+from app.domain.jobs.status import ENDING, JobStatus
 from app.domain.jobs.verdicts_request import imported_judges
 from app.domain.providers.failure import cause, may_pass, remedy
 from app.domain.providers.model import Stage
@@ -128,7 +129,7 @@ async def _what_few_have(
         if _wants_reuse(job):
             reuse = reuse_of(await response_cache.reuse(connection, job.tenant, job.id))
         if batched:
-            progress = _batches(await batches.counts(connection, job.tenant, job.id))
+            progress = _batches(await batches.counts(connection, job.tenant, job.id), job.status)
     return budget, reuse, progress
 
 
@@ -328,11 +329,27 @@ def _limit(limit: int | None, spent: int, reserved: int) -> dict[str, int] | Non
     return {"limit": limit, "spent": spent, "reserved": reserved, "remaining": left}
 
 
-def _batches(counts: batches.Counts) -> BatchProgress:
+def _batches(counts: batches.Counts, status: JobStatus) -> BatchProgress:
     return BatchProgress(
         open=counts.open,
         ended=counts.ended,
         calls_in_open=counts.calls,
         calls_waiting=counts.waiting,
         cut_for_budget=counts.cut,
+        waiting_for=_waiting_for(counts, ends=status in ENDING) if counts.open else None,
     )
+
+
+def _waiting_for(counts: batches.Counts, *, ends: bool) -> str:
+    words = "1 batch" if counts.open == 1 else f"{counts.open:,} batches"
+    if counts.submitted_at is None:
+        words += ", not submitted yet"
+    else:
+        oldest = "" if counts.open == 1 else "the oldest "
+        words += f", {oldest}submitted at {counts.submitted_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
+    if counts.failures:
+        words += f"; the provider could not be asked {counts.failures} {'time' if counts.failures == 1 else 'times'} in a row"
+    if not ends:
+        return words
+    limit = f", or after {batches.MOST_FAILURES} such failures" if counts.failures else ""
+    return f"{words}; the job ends when the provider has ended {'it' if counts.open == 1 else 'them'}{limit}"

@@ -63,10 +63,10 @@ class TestJobProgress:
         assert "1,234 reused replies" in JobProgress(job(reuse=SPARED)).line()
         assert "reused" not in JobProgress(job(reuse=None)).line()
 
-    def test_a_job_in_batches_says_how_many_it_waits_for(self) -> None:
-        batches = {"open": 3, "ended": 2, "calls_in_open": 120, "calls_waiting": 7}
-        assert "running · waiting for 3 batches" in JobProgress(job(batches=batches)).line()
-        assert "waiting" not in JobProgress(job(batches=batches | {"open": 0})).line()
+    def test_a_job_in_batches_says_what_it_waits_for(self) -> None:
+        words = "3 batches, not submitted yet"
+        assert f"running · waiting for {words} ·" in JobProgress(job(batches={"waiting_for": words})).line()
+        assert "waiting" not in JobProgress(job(batches={"waiting_for": None})).line()
 
     def test_a_line_says_all(self) -> None:
         clock = Clock()

@@ -34,6 +34,10 @@ def openai_fault(code: str) -> str:
     return json.dumps({"custom_id": "c", "response": None, "error": {"code": code, "message": "m"}})
 
 
+def without_status(**body: object) -> str:
+    return json.dumps({"custom_id": "c", "response": {"body": body}})
+
+
 def of_anthropic(kind: str, **members: object) -> str:
     return json.dumps({"custom_id": "c", "result": {"type": kind} | members})
 
@@ -51,6 +55,12 @@ class TestReplies:
         assert (reply.text, reply.finish_reason, reply.model_snapshot) == ("four", FinishReason.STOP, "m-1")
         assert reply.usage is not None
         assert (reply.usage.input_tokens, reply.provider_request_id) == (3, "req_1")
+
+    @pytest.mark.parametrize("is_wrapped", [True, False])
+    def test_without_a_status_are_read(self, gateway: BatchGateway, is_wrapped: bool) -> None:
+        body = {"choices": [{"message": {"content": "four"}, "finish_reason": "stop"}]}
+        line = {"custom_id": "c", "response": {"body": body} if is_wrapped else body}
+        assert gateway.decode("openai", json.dumps(line)).text == "four"
 
     def test_of_anthropic_are_those_of_direct_calls(self, gateway: BatchGateway) -> None:
         message = {
@@ -77,6 +87,12 @@ class TestFailures:
             ("openai", of_openai(500, {}), RETRY, "http_500"),
             ("openai", of_openai(0, {}), RETRY, "batch_unanswered"),
             ("openai", openai_fault("batch_expired"), RETRY, "batch_expired"),
+            ("openai", openai_fault("insufficient_quota"), JOB, "insufficient_quota"),
+            ("openai", openai_fault("model_not_found"), JOB, "model_not_found"),
+            ("openai", openai_fault("context_length_exceeded"), ITEM, "context_length_exceeded"),
+            ("openai", without_status(error={"code": "InternalError"}), RETRY, "InternalError"),
+            ("openai", without_status(error={"code": 400, "message": "no"}), ITEM, "http_400"),
+            ("openai", without_status(base_resp={"status_code": 1008}), RETRY, "batch_unanswered"),
             ("openai", "", RETRY, "batch_unanswered"),
             ("openai", "no JSON", RETRY, "batch_unanswered"),
             ("anthropic", anthropic_fault("invalid_request_error"), ITEM, "invalid_request_error"),
@@ -95,6 +111,13 @@ class TestFailures:
             gateway.decode(connection, answer)
         assert (failed.value.kind, failed.value.code) == (kind, code)
         assert not failed.value.maybe_paid
+
+    def test_a_line_with_neither_status_nor_answer_is_asked_for_once_more(
+        self, gateway: BatchGateway
+    ) -> None:
+        with pytest.raises(ModelCallError) as failed:
+            gateway.decode("openai", without_status(output={"text": "four"}))
+        assert (failed.value.code, failed.value.most_attempts) == ("malformed_reply", 2)
 
     @pytest.mark.parametrize("connection", ["openai", "anthropic"])
     def test_a_batch_that_is_not_to_be_found_may_have_been_paid(

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
@@ -29,7 +30,8 @@ from app.services.batches.files import delete_batch_file
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import Batching
 from app.services.execution.stopping import halt_job
-from app.services.jobs.control import cancel_job, change_budget, pause_job, resume_job, retry_job
+from app.services.jobs.control import cancel_job, change_budget, pause_job, resume_job
+from app.services.jobs.view import view_job
 from app.services.scheduling import sweep as sweep_module
 from app.services.scheduling.sweep import sweep
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids, simulated_connections
@@ -268,17 +270,48 @@ class TestSingleFailures:
         assert outcomes["ok"] + outcomes["retry"] == service.asked(job).total()
         assert await scalar(engine, "SELECT count(*) FROM responses WHERE status = 'failed'") == 0
 
-    async def test_that_do_not_pass_fail_the_item_and_can_be_retried(
+    @pytest.mark.parametrize(("iterations", "rounds"), [(40, 1), (2, 2)])
+    async def test_that_are_all_alike_pause_the_job_before_further_rounds(
+        self, engine: AsyncEngine, service: Service, iterations: int, rounds: int
+    ) -> None:
+        job = await batched_job(service, iterations=iterations)
+        service.simulator.configure(error_rate=1)
+        paused = await service.until(job, JobStatus.PAUSED)
+        assert await scalar(engine, "SELECT max(attempt) FROM calls") == rounds
+        assert await scalar(engine, "SELECT count(*) FROM calls") == iterations * rounds
+        assert paused.error is not None
+        assert paused.error["stage"] == "generation"
+        assert paused.error["first_calls"] >= min(10, iterations)
+        service.simulator.configure(error_rate=0)
+        await resume_job(service.control, TENANT, job.id)
+        assert (await service.completed(job)).completeness == "full"
+
+    async def test_that_are_all_alike_pause_a_job_of_many_shards_once(
         self, engine: AsyncEngine, service: Service
     ) -> None:
-        job = await batched_job(service)
-        await service.until_submitted()
+        service.change_batching(most_calls=100)
+        job = await batched_job(service, iterations=24, personas=("E-high", "E-low", "A-high"))
         service.simulator.configure(error_rate=1)
-        await service.until(job, JobStatus.COMPLETED, JobStatus.FAILED)
-        assert await scalar(engine, "SELECT max(attempt) FROM calls") == 4
+        await service.until(job, JobStatus.PAUSED)
+        for _ in range(20):
+            await service.step()
         service.simulator.configure(error_rate=0)
-        await retry_job(service.control, TENANT, job.id)
+        await resume_job(service.control, TENANT, job.id)
         assert (await service.completed(job)).completeness == "full"
+        assert await scalar(engine, "SELECT count(*) FROM calls WHERE outcome <> 'ok'") == 72
+
+    async def test_of_judges_that_are_all_alike_pause_the_job_with_its_texts(
+        self, engine: AsyncEngine, service: Service
+    ) -> None:
+        job = await batched_job(service, iterations=16)
+        while not await scalar(engine, "SELECT count(*) FROM responses"):
+            await service.step()
+        service.simulator.configure(error_rate=1)
+        paused = await service.until(job, JobStatus.PAUSED)
+        assert paused.error is not None
+        assert paused.error["stage"] == "judging"
+        assert await scalar(engine, "SELECT max(attempt) FROM calls") == 1
+        assert await scalar(engine, "SELECT count(*) FROM responses WHERE status = 'answered'") == 16
 
     async def test_expired_ones_are_asked_again_and_cost_nothing(
         self, engine: AsyncEngine, service: Service, connection: str
@@ -446,6 +479,26 @@ class TestFailingProvider:
 
 
 class TestEnding:
+    async def test_a_job_that_waits_for_a_provider_that_fails_says_so(
+        self, engine: AsyncEngine, service: Service
+    ) -> None:
+        job = await batched_job(service)
+        await service.until_submitted()
+        await execute(engine, """UPDATE jobs SET request = request || '{"execution": "batch"}'""")
+        await execute(engine, "UPDATE batches SET failures = 3")
+        running = (await view_job(engine, TENANT, job.id)).batches
+        await cancel_job(service.control, TENANT, job.id)
+        ending = (await view_job(engine, TENANT, job.id)).batches
+        assert running is not None
+        assert re.fullmatch(
+            r"1 batch, submitted at \d{4}-\d\d-\d\d \d\d:\d\d UTC; the provider could not be asked 3 times in a row",
+            running.waiting_for or "",
+        )
+        assert ending is not None
+        assert ending.waiting_for == (
+            f"{running.waiting_for}; the job ends when the provider has ended it, or after 30 such failures"
+        )
+
     async def test_a_cancelled_job_ends_though_the_queue_lost_the_messages_about_what_is_to_be_read(
         self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:

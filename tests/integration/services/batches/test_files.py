@@ -158,7 +158,7 @@ class TestBrokenDownloads:
         self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         answers = service.gateway.answers
-        monkeypatch.setattr(advance_module, "MOST_FAILURES", 3)
+        monkeypatch.setattr(batches, "MOST_FAILURES", 3)
         monkeypatch.setattr(advance_module, "LONGEST_BACKOFF_SECONDS", 0.01)
         broken: list[str] = []
 
