@@ -17,7 +17,7 @@ from pydantic import (
 
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.persona import Persona, Trait
-from app.domain.instruments.refusal import RefusalRules
+from app.domain.instruments.refusal import LanguageRules, RefusalRules
 from app.domain.instruments.segmentation import PunktRules
 from app.domain.instruments.task import AtomicTask, ItemSource
 
@@ -210,18 +210,30 @@ class TasksFile(Form):
         return {form.id: form.grouped_criterion for form in self.tasks if form.grouped_criterion}
 
 
+class RefusalLanguage(Form):
+    """One language of ``refusal.yaml``."""
+
+    script: str | None = None
+    alone: tuple[str, ...] = ()
+    disclosure_signs: tuple[str, ...] = ()
+    terms: dict[Id, _Lines]
+    lead_ins: _Lines
+    model: _Lines
+    either: _Lines
+    aside: _Lines
+    disclosure: _Lines
+    leaving: _Lines
+
+
 class RefusalFile(Form):
     """``refusal.yaml``; where several alternatives are possible, one a line."""
 
     window: Annotated[int, Field(gt=0)]
     sentences: Annotated[int, Field(gt=0)]
-    terms: dict[Id, _Lines]
-    lead_ins: _Lines
-    patterns: _Lines
-    ambiguous: _Lines
+    out_of_character: _Lines
     in_story: _Lines
-    asides: _Lines
-    signs: _Lines
+    hearsay: _Lines
+    languages: dict[Id, RefusalLanguage]
 
     @model_validator(mode="after")
     def _check(self) -> "RefusalFile":
@@ -229,12 +241,19 @@ class RefusalFile(Form):
         return self
 
     def to_domain(self) -> RefusalRules:
-        """The rules, compiled.
+        """Return the rules, compiled.
 
         Raises:
             ValueError: If a pattern names an unknown term or is no regular expression.
         """
-        return RefusalRules(**self.model_dump())
+        return RefusalRules(
+            self.window,
+            self.sentences,
+            {name: LanguageRules(**each.model_dump()) for name, each in self.languages.items()},
+            self.out_of_character,
+            self.in_story,
+            self.hearsay,
+        )
 
 
 class SegmentationFile(Form):

@@ -1,43 +1,110 @@
-"""Tells refusals from responses before any judging, so that no judge scores "I'm sorry, but I can't help with that."."""
+"""Tells refusals from responses before any judging, and counts sentences in which a response leaves its role."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from enum import StrEnum
 
 _TERM = re.compile(r"<(\w+)>")
-_DECORATION = re.compile(r"^[\s\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u300c\u300e*_#>`~(\[-]+")
+_DECORATION = re.compile(
+    r"[\s\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u300c\u300e*_#>`~(\[{\uff08\u3010-]*"
+)
 _MOST_LEAD_INS = 3
 """More would let a hostile text ("sorry for a sorry for a …") be read in exponentially many ways."""
-_SENTENCE_END = re.compile(r"[.!?][\"'\u201d*_]*\s+|[\u3002\uff01\uff1f]\s*")
+_REMARK = 160
+"""Characters that are read after the words that mark a remark as out of character."""
+_SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f][\"'\u201d*_]*(?:\s+|(?<=[\n\u3002\uff01\uff1f]))")
 _ACTION = re.compile(
     r"(?:\*[^*]{1,200}\*(?!\*)|_[^_]{1,200}_|\([^()]{1,200}\)|\[[^\[\]]{1,200}\]|\uff08[^\uff08\uff09]{1,200}\uff09)\s*(?=\S)"
 )
-_BRACKET = re.compile(r"[(\[{\uff08\u3010]+\s*")
-_SPEECH = re.compile(
-    r"[\s*_#>]*(?:\"[^\"]*\"|\u201c[^\u201d]*\u201d|\u201e[^\u201c\u201d]*[\u201c\u201d]|\u00ab[^\u00bb]*\u00bb|\u300c[^\u300d]*\u300d"
-    r"|\u300e[^\u300f]*\u300f)[\s*_]*(?=[^\s*_])"
+_BRACKET = r"[(\[{<\uff08\u3010]+\s*"
+_BRACKETS = ("(", "[", "{", "<", "\uff08", "\u3010")
+_SPEECH = (
+    r"(?:\"[^\"]*\"|\u201c[^\u201d]*\u201d|\u201e[^\u201c\u201d]*[\u201c\u201d]|\u00ab[^\u00bb]*\u00bb|\u300c[^\u300d]*\u300d"
+    r"|\u300e[^\u300f]*\u300f)"
 )
+_OPENING_SPEECH = re.compile(rf"[\s*_#>]*{_SPEECH}[\s*_]*(?=[^\s*_])")
+_ANY_SPEECH = re.compile(_SPEECH)
+
+
+class Refusal(StrEnum):
+    """Whether a response as a whole is a refusal, as far as rules can tell."""
+
+    YES = "yes"
+    NO = "no"
+    UNSURE = "unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageRules:
+    """Rules for one language; regular expressions in lower case with straight apostrophes.
+
+    Attributes:
+        terms: Alternatives by name; ``<name>`` in an expression or a later term stands for any of them.
+        lead_ins: What may precede a refusal; up to three, in any order.
+        model: Refusals that only the model speaks.
+        either: Refusals that the model or a character speaks; in ``model``, a group that matches marks one.
+        aside: What declines in an out-of-character remark.
+        disclosure: What a sentence has in which the model says that it is one.
+        leaving: What a sentence has in which the model leaves its role.
+        script: A letter of the language; unset for Latin script.
+        alone: Plain texts; one of them shows a text to be in this language alone.
+        disclosure_signs: Plain texts, one of which every disclosure has; none given: all sentences are matched.
+    """
+
+    terms: Mapping[str, tuple[str, ...]]
+    lead_ins: tuple[str, ...]
+    model: tuple[str, ...]
+    either: tuple[str, ...] = ()
+    aside: tuple[str, ...] = ()
+    disclosure: tuple[str, ...] = ()
+    leaving: tuple[str, ...] = ()
+    script: str | None = None
+    alone: tuple[str, ...] = ()
+    disclosure_signs: tuple[str, ...] = ()
+
+
+class _Language:
+    """The compiled rules for one language."""
+
+    def __init__(self, rules: LanguageRules) -> None:
+        known: dict[str, str] = {}
+        for name, alternatives in rules.terms.items():
+            known[name] = _any_of(alternatives, known)
+        lead_in = _any_of(rules.lead_ins, known)
+        before = rf"(?:{lead_in}[\s,.;:\uff0c\u3001\u2013-]*(?:(?:but|and)\s+)?){{0,{_MOST_LEAD_INS}}}"
+        leaving, aside = _any_of(rules.leaving, known), _any_of(rules.aside, known)
+        refusal = (
+            rf"(?:{_any_of(rules.model, known)}|{leaving}.{{0,{_REMARK}}}?{aside}"
+            rf"|({_any_of(rules.either, known)}))"
+        )
+        self.script = None if rules.script is None else _compile(rules.script)
+        self.refusal = _compile(before + refusal)
+        self.aside = _compile(aside)
+        self.alone = rules.alone
+        self._signs = rules.disclosure_signs
+        self.disclosure = _compile(_any_of(rules.disclosure + rules.leaving, known))
+
+    def may_disclose(self, text: str) -> bool:
+        """Tell whether a disclosure is possible; cheap."""
+        return not self._signs or _has_any(text, self._signs)
 
 
 @dataclass(frozen=True, slots=True)
 class RefusalRules:
-    """Rules that tell a refusal of a whole response by who speaks: the model or a character.
+    """Rules that tell by who speaks, the model or a character, whether a response is a refusal or leaves its role.
 
-    Only the opening is read. A pattern must match where one of the first sentences begins, after some of the
-    ``lead_ins`` ("I'm sorry, but", "Thank you for …, however,"). Speech in quotation marks with words around it is
-    a character's. After a stage direction ("*sighs*") only ``patterns`` count, not ``ambiguous``.
+    For a refusal only the opening is read. A pattern must match where one of the first sentences begins, after some
+    lead-ins ("I'm sorry, but", "Thank you for …, however,"). Speech in quotation marks with words around it is a
+    character's. After a stage direction ("*sighs*"), or with a sign of a story, only what the model alone says counts.
 
     Attributes:
-        window: Characters at the beginning of a response that are read.
-        sentences: Sentences at the beginning of a response at which a pattern may match.
-        terms: Alternatives by name; ``<name>`` in a pattern, a lead-in or a later term stands for any of them.
-        lead_ins: Regular expressions that may precede a refusal; up to three, in any order.
-        patterns: Refusals that only the model speaks, in lower case with straight apostrophes.
-        ambiguous: Refusals that the model or a character speaks.
-        in_story: Signs of a character's speech; with one of them ``ambiguous`` does not count. Case matters.
-        asides: Out-of-character remarks that refuse, where the text or a bracket begins.
-        signs: Plain texts, one of which every refusal has.
+        window: Characters at the beginning of a response that are read for a refusal.
+        sentences: Sentences at the beginning of a response at which a refusal may begin.
+        out_of_character: Words that mark a remark as out of character, in lower case.
+        in_story: Signs of a character's speech; case matters.
+        hearsay: What makes a disclosure someone else's, or no disclosure, in lower case.
+        languages: The rules by language; all whose script a text has are applied.
 
     Raises:
         ValueError: If a pattern names an unknown term or is no regular expression.
@@ -45,53 +112,124 @@ class RefusalRules:
 
     window: int
     sentences: int
-    terms: Mapping[str, tuple[str, ...]]
-    lead_ins: tuple[str, ...]
-    patterns: tuple[str, ...]
-    ambiguous: tuple[str, ...] = ()
+    languages: Mapping[str, LanguageRules]
+    out_of_character: tuple[str, ...] = ()
     in_story: tuple[str, ...] = ()
-    asides: tuple[str, ...] = ()
-    signs: tuple[str, ...] = ("",)
-    _matcher: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    hearsay: tuple[str, ...] = ()
+    _latin: tuple[_Language, ...] = field(init=False, repr=False, compare=False)
+    _other: tuple[_Language, ...] = field(init=False, repr=False, compare=False)
+    _remark: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _marked: re.Pattern[str] = field(init=False, repr=False, compare=False)
     _in_story: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    _asides: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _hearsay: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        known: dict[str, str] = {}
-        for name, alternatives in self.terms.items():
-            known[name] = _any_of(alternatives, known)
-        lead_in = rf"(?:{_any_of(self.lead_ins, known)}[\s,.;:\uff0c\u3001\u2013-]*(?:(?:but|and)\s+)?){{0,{_MOST_LEAD_INS}}}"
+        languages = [_Language(rules) for rules in self.languages.values()]
+        marks = _any_of(self.out_of_character, {})
         compiled = {
-            "_matcher": rf"{lead_in}(?:(?P<model>{_any_of(self.patterns, known)})|{_any_of(self.ambiguous, known)})",
-            "_in_story": _any_of(self.in_story, known),
-            "_asides": _any_of(self.asides, known),
+            "_latin": tuple(each for each in languages if each.script is None),
+            "_other": tuple(each for each in languages if each.script is not None),
+            "_remark": _compile(_BRACKET + marks),
+            "_marked": _compile(rf"\W*{marks}\s*[:\-\u2013\uff1a]"),
+            "_in_story": _compile(_any_of(self.in_story, {})),
+            "_hearsay": _compile(_any_of(self.hearsay, {})),
         }
-        for name, pattern in compiled.items():
-            object.__setattr__(self, name, _compile(pattern))
+        for name, value in compiled.items():
+            object.__setattr__(self, name, value)
 
     def is_refusal(self, text: str) -> bool:
-        """Tells whether the response as a whole is a refusal. An empty response is none."""
-        said = text.lstrip()[: self.window].replace("\u2019", "'").replace("\u2014", "-")
+        """Tell whether the rules find that the response as a whole is a refusal. An empty response is none."""
+        return self._read(text, unsure=False) is Refusal.YES
+
+    def read(self, text: str) -> Refusal:
+        """Tell whether the response as a whole is a refusal, or whether the rules cannot tell.
+
+        They cannot if a character may refuse, if a later sentence of the opening refuses, or if the model says in
+        the opening that it is one.
+        """
+        return self._read(text, unsure=True)
+
+    def breaks(self, text: str, sentences: Iterable[str]) -> int:
+        """Count the sentences of a text in which the model says that it is one, or leaves its role."""
+        whole = _plain(text).lower()
+        languages = [each for each in self._languages(whole) if each.may_disclose(whole)]
+        if not languages and not self._ends_of_marks(whole):
+            return 0
+        return sum(self._breaks(_plain(sentence).lower(), languages) for sentence in sentences)
+
+    def _read(self, text: str, *, unsure: bool) -> Refusal:
+        said = _plain(text.lstrip()[: self.window])
         opening = said.lower()
-        for sign in self.signs:  # a loop: any() with a generator takes twice the time
-            if sign in opening:
-                break
-        else:
-            return False
-        bracketed = "(" in opening or "[" in opening or "{" in opening or not opening.isascii()
-        asides = [0, *(match.end() for match in _BRACKET.finditer(opening))] if bracketed else [0]
-        if any(self._asides.match(_DECORATION.sub("", opening[start:])) for start in asides):
-            return True
-        if _SPEECH.match(opening):
-            return False
+        languages = self._languages(opening)
+        marks = self._ends_of_marks(opening)
+        if any(each.aside.search(opening, end, end + _REMARK) for end in marks for each in languages):
+            return Refusal.YES
+        if _OPENING_SPEECH.match(opening):
+            return Refusal.NO
         action = _ACTION.match(opening)
-        first = action.end() if action else 0
-        ends = islice(_SENTENCE_END.finditer(opening, first), self.sentences - 1)
-        starts = [first, *(match.end() for match in ends)]
-        found = [self._matcher.match(_DECORATION.sub("", opening[start:])) for start in starts]
-        if any(match and match["model"] for match in found):
+        found, rest = _refusals(opening, action.end() if action else 0, self.sentences, languages)
+        if not all(any(match.groups()) for match in found):
+            return Refusal.YES
+        if found and not action and not self._in_story.search(said):
+            return Refusal.YES
+        if unsure and (
+            found or _refusals(opening, rest, self.window, languages)[0] or self._breaks(opening, languages)
+        ):
+            return Refusal.UNSURE
+        return Refusal.NO
+
+    def _languages(self, text: str) -> tuple[_Language, ...]:
+        """The languages in which a text may be, by its letters."""
+        for each in self._latin:
+            if _has_any(text, each.alone):
+                return (each,)
+        if text.isascii():
+            return self._latin
+        others = [each for each in self._other if each.script and each.script.search(text)]
+        return (*self._latin, *others) if others else self._latin
+
+    def _ends_of_marks(self, text: str) -> list[int]:
+        """Where the marks of remarks out of character end: in brackets, or "OOC:" at the start."""
+        marked = self._marked.match(text)
+        ends = [marked.end()] if marked else []
+        if _has_any(text, _BRACKETS):
+            ends += [match.end() for match in self._remark.finditer(text)]
+        return ends
+
+    def _breaks(self, sentence: str, languages: Sequence[_Language]) -> bool:
+        own = _ANY_SPEECH.sub(" ", sentence)
+        if self._ends_of_marks(own):
             return True
-        return not action and any(found) and not self._in_story.search(said)
+        return any(
+            each.may_disclose(own) and each.disclosure.search(own) for each in languages
+        ) and not self._hearsay.search(own)
+
+
+def _plain(text: str) -> str:
+    return text.replace("\u2019", "'").replace("\u2014", "-")
+
+
+def _has_any(text: str, signs: Iterable[str]) -> bool:
+    for sign in signs:  # noqa: SIM110 - any() with a generator takes twice the time
+        if sign in text:
+            return True
+    return False
+
+
+def _refusals(
+    opening: str, start: int, sentences: int, languages: Sequence[_Language]
+) -> tuple[list[re.Match[str]], int]:
+    """The refusals with which sentences begin, after quotation marks and the like; and where the other sentences begin."""
+    found = []
+    for _ in range(sentences):
+        begin = _DECORATION.match(opening, start).end()  # type: ignore[union-attr] # it matches nothing, too
+        matches = [language.refusal.match(opening, begin) for language in languages]
+        found += [match for match in matches if match]
+        end = _SENTENCE_END.search(opening, start)
+        if end is None:
+            return found, len(opening)
+        start = end.end()
+    return found, start
 
 
 def _any_of(alternatives: tuple[str, ...], known: Mapping[str, str]) -> str:
@@ -106,11 +244,9 @@ def _any_of(alternatives: tuple[str, ...], known: Mapping[str, str]) -> str:
             raise ValueError(f"unknown term <{match[1]}> in {match.string!r}")
         return known[match[1]]
 
-    return (
-        "(?!)"
-        if not alternatives
-        else "(?:" + "|".join(_TERM.sub(term, alternative) for alternative in alternatives) + ")"
-    )
+    if not alternatives:
+        return "(?!)"
+    return "(?:" + "|".join(_TERM.sub(term, alternative) for alternative in alternatives) + ")"
 
 
 def _compile(pattern: str) -> re.Pattern[str]:

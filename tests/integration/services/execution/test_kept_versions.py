@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.execution.result_rows import ResultWriter
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
-from app.domain.instruments.refusal import RefusalRules
+from app.domain.instruments.refusal import LanguageRules, RefusalRules
 from app.domain.instruments.rules import RuleBook, Versions
 from app.domain.instruments.segmentation import Unit
 from app.domain.jobs.status import JobStatus
@@ -34,7 +34,7 @@ class WholeText:
         return (Unit(0, 0, len(text), text),)
 
 
-REFUSES_ALL = RefusalRules(400, 3, {}, (), ("i stay at home",))
+REFUSES_ALL = RefusalRules(400, 3, {"en": LanguageRules({}, (), ("i stay at home",))})
 OLD = RULES
 NEW = RuleBook(
     Versions(

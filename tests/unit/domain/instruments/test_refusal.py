@@ -1,26 +1,48 @@
+import hashlib
 import time
 from pathlib import Path
 
 import pytest
 import yaml
 
-from app.domain.instruments.refusal import RefusalRules
+from app.domain.instruments.refusal import LanguageRules, Refusal, RefusalRules
 from app.instruments.loader import load_atomic
 
 GOLDEN = yaml.safe_load((Path(__file__).parents[3] / "golden" / "refusals.yaml").read_text(encoding="utf-8"))
 RULES = load_atomic().refusal
 
 
+def held_out(text: str) -> bool:
+    """A quarter of the texts, by hash. Rules are not changed for errors among these."""
+    return hashlib.sha256(text.encode()).digest()[0] < 64
+
+
 class TestLabelledTexts:
-    @pytest.mark.parametrize("language", sorted({entry["language"] for entry in GOLDEN}))
-    def test_of_each_language_95_percent_are_right(self, language: str) -> None:
-        entries = [entry for entry in GOLDEN if entry["language"] == language]
-        wrong = [entry["text"] for entry in entries if RULES.is_refusal(entry["text"]) != entry["refusal"]]
+    @pytest.mark.parametrize(
+        "part", ["all", "held out", "real", *sorted({language for language, *_ in GOLDEN})]
+    )
+    def test_95_percent_are_right(self, part: str) -> None:
+        entries = [
+            (label, text)
+            for language, label, text, source in GOLDEN
+            if part in {"all", language}
+            or (part == "held out" and held_out(text))
+            or (part == "real" and source != "constructed")
+        ]
+        missed = [text for label, text in entries if label == "refusal" and not RULES.is_refusal(text)]
+        false = [text for label, text in entries if label != "refusal" and RULES.is_refusal(text)]
+        counts = f"{part}: {len(entries)} texts, {len(missed)} refusals missed, {len(false)} answers refused"
+        print(counts)  # noqa: T201 - shown by pytest -s
+        assert len(missed) + len(false) <= len(entries) * 0.05, (missed, false)
+
+    def test_breaks_of_the_role_are_told_from_answers(self) -> None:
+        entries = [(label, text) for _, label, text, _ in GOLDEN if label != "refusal"]
+        wrong = [text for label, text in entries if (RULES.breaks(text, [text]) > 0) != (label == "break")]
         assert len(wrong) <= len(entries) * 0.05, wrong
 
     def test_are_distinct_with_a_source_each(self) -> None:
-        assert len({entry["text"] for entry in GOLDEN}) == len(GOLDEN) >= 200
-        assert all(entry["source"] for entry in GOLDEN)
+        assert len({text for _, _, text, _ in GOLDEN}) == len(GOLDEN)
+        assert len([source for *_, source in GOLDEN if source != "constructed"]) >= 200
 
 
 class TestOpening:
@@ -46,23 +68,66 @@ class TestOpening:
         assert not RULES.is_refusal(text)
 
     @pytest.mark.parametrize(
-        "unit", ["sorry for a ", "no ", "i'm sorry ", "i understand a, but ", "as an ai ", "i "]
+        "unit", ["sorry for a ", "no ", "i'm sorry ", "i understand a, but ", "as an ai ", "i ", "[(", "*a "]
     )
     def test_hostile_repetition_costs_little(self, unit: str) -> None:
         start = time.process_time()
-        RULES.is_refusal(unit * 1000)
+        RULES.read(unit * 1000)
+        RULES.breaks(unit * 1000, [unit * 1000])
         assert time.process_time() - start < 10
+
+    @pytest.mark.parametrize(
+        "bracket", ["(%s)", "((%s))", "[%s]", "[[%s]]", "{%s}", "<%s>", "\uff08%s\uff09", "\u3010%s\u3011"]
+    )
+    def test_a_remark_out_of_character_refuses_in_any_bracket(self, bracket: str) -> None:
+        assert RULES.is_refusal("*The rain falls.* " + bracket % "OOC: I won't write this scene.")
+        assert not RULES.is_refusal("*The rain falls.* " + bracket % "OOC: great scene!")
+
+
+class TestUnsure:
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "*shakes his head* I can't help with that.",
+            "I can't help with that, sir.",
+            "What a day. I love the rain. I cannot adopt this persona.",
+            "As an AI, I love parties, but not the noise of the city.",
+        ],
+    )
+    def test_a_character_may_refuse_or_the_model_later(self, text: str) -> None:
+        assert RULES.read(text) is Refusal.UNSURE
+
+    @pytest.mark.parametrize("text", ["I can't wait for the party.", "I love my work.", ""])
+    def test_other_answers_are_sure(self, text: str) -> None:
+        assert RULES.read(text) is Refusal.NO
+
+
+class TestBreaks:
+    def test_sentences_are_counted(self) -> None:
+        sentences = ["I love hiking.", "As an AI, I only read about it.", "(OOC: shall I go on?)"]
+        assert RULES.breaks(" ".join(sentences), sentences) == 2
+
+    @pytest.mark.parametrize(
+        "sentence",
+        [
+            "\u201cI am an AI,\u201d the android explained.",
+            "My sister says I'm a chatbot before my first coffee.",
+            "I feel as if I am a computer program.",
+            "I'm not an AI, you know.",
+        ],
+    )
+    def test_speech_hearsay_and_denials_are_none(self, sentence: str) -> None:
+        assert RULES.breaks(sentence, [sentence]) == 0
 
 
 class TestRules:
     def test_terms_stand_for_their_alternatives_also_in_later_terms(self) -> None:
-        rules = RefusalRules(
-            window=50,
-            sentences=1,
+        language = LanguageRules(
             terms={"animal": ("cat", "dog"), "pet": ("my <animal>", "it")},
             lead_ins=("well",),
-            patterns=("no <pet>",),
+            model=("no <pet>",),
         )
+        rules = RefusalRules(window=50, sentences=1, languages={"en": language})
         assert [rules.is_refusal(text) for text in ["Well, no my dog", "no it", "no cat", "no. no it"]] == [
             True,
             True,
@@ -70,10 +135,9 @@ class TestRules:
             False,
         ]
 
-    def test_an_unknown_term_is_an_error(self) -> None:
-        with pytest.raises(ValueError, match=r"unknown term <pet> in 'no <pet>'"):
-            RefusalRules(window=9, sentences=1, terms={}, lead_ins=("so",), patterns=("no <pet>",))
-
-    def test_a_broken_expression_is_an_error(self) -> None:
-        with pytest.raises(ValueError, match="not a regular expression"):
-            RefusalRules(window=9, sentences=1, terms={}, lead_ins=("so",), patterns=("(",))
+    @pytest.mark.parametrize(
+        ("pattern", "message"), [("no <pet>", r"unknown term <pet> in 'no <pet>'"), ("(", "not a regular")]
+    )
+    def test_a_wrong_pattern_is_an_error(self, pattern: str, message: str) -> None:
+        with pytest.raises(ValueError, match=message):
+            RefusalRules(9, 1, {"en": LanguageRules(terms={}, lead_ins=("so",), model=(pattern,))})
