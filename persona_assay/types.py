@@ -2534,6 +2534,8 @@ class JudgingIn(TypedDict):
     """With several sentences per call: the sample that is also judged one per call."""
     order_check: NotRequired[OrderCheckIn | None]
     """Sentences that are judged again with the options reversed, with their numbers shuffled, and unchanged: `order_check` in the results shows how much a judge depends on the order."""
+    repair: NotRequired[bool]
+    """Whether a judge whose reply cannot be read is asked once more, in the same conversation, for the option's number only. At most one further call for each reply."""
 
 
 class VersionsIn(TypedDict):
@@ -2735,6 +2737,16 @@ class JudgeCalls(TypedDict):
     release: str | None
     """The release that computed the results; `null` before there are any."""
     data: list[JudgeCall]
+
+
+class JudgeRepairs(TypedDict):
+    """Follow-up requests to one judge."""
+
+    judge: str
+    unread: int
+    """Verdicts and grades whose first reply could not be read."""
+    repaired: int
+    """Of these, those that the second reply gave."""
 
 
 class Provenance(TypedDict):
@@ -3507,6 +3519,8 @@ class Plan(TypedDict):
     """Of the atomic tasks."""
     responses: int
     calls: int
+    most_repair_calls: NotRequired[int]
+    """Further calls, not included in `calls` and `cost`, if no judge's first reply can be read."""
     confirm_calls: int | None
     """The `confirm_calls` that a job of this size requires; `null` if none."""
     estimated: bool
@@ -3904,6 +3918,8 @@ class Results(TypedDict):
     """For a job with several sentences per judging call: how well its verdicts agree with one per call."""
     order_check: NotRequired[OrderCheckResult | None]
     """If requested: how much the judges depend on the order of their options."""
+    repairs: NotRequired[list[JudgeRepairs]]
+    """By judge: replies that could not be read and were followed by a second request."""
     control: NotRequired[ControlArm | None]
     """`null` for a job without `control`."""
     opposite: NotRequired[OppositeControl | None]

@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.execution.result_rows import ResponseRow
 from app.db.execution.shards import Claim
+from app.domain.providers.model import ChatReply, FinishReason
 
 
 async def stored_responses(connection: AsyncConnection, held: Claim) -> list[ResponseRow]:
@@ -34,6 +35,24 @@ async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[i
     """The (run, item, judge) of its grades."""
     rows = await _rows(connection, held, "grades", ("run", "item", "judge"))
     return {(run, item, judge) for run, item, judge in rows}
+
+
+async def unread_replies(connection: AsyncConnection, held: Claim) -> dict[str, ChatReply]:
+    """Return its judges' unreadable replies that wait for their repair, by the path of the call."""
+    rows = await _rows(connection, held, "unread_replies", ("path", "raw", "finish_reason", "thoughts"))
+    return {
+        path: ChatReply(raw, FinishReason(reason), thoughts=thoughts) for path, raw, reason, thoughts in rows
+    }
+
+
+async def forget_unread_replies(connection: AsyncConnection, held: Claim) -> None:
+    """Delete those replies when their shard ends: its verdicts have them."""
+    await connection.execute(
+        text(
+            "DELETE FROM unread_replies WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+        ),
+        {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant},
+    )
 
 
 async def _rows(

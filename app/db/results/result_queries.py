@@ -28,6 +28,8 @@ class ScoreRow:
         filtered: Units of that status.
         units: All of the response's units; those without a verdict are still to be judged, or never will be.
         contradicting: Units whose first reply contradicts itself.
+        unread: Units whose first reply could not be read.
+        repaired: Of these, units whose second reply has an answer.
     """
 
     cell: int
@@ -45,6 +47,8 @@ class ScoreRow:
     filtered: int = 0
     units: int = 0
     contradicting: int = 0
+    unread: int = 0
+    repaired: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +209,8 @@ async def scores(
             " count(*) FILTER (WHERE v.status = 'unparsed'),"
             " count(*) FILTER (WHERE v.status = 'failed'), v.item, count(v.suspicion),"
             " count(*) FILTER (WHERE v.status = 'filtered'), min(cardinality(r.unit_starts)),"
-            " count(*) FILTER (WHERE v.unread = 'contradiction')"
+            " count(*) FILTER (WHERE v.unread = 'contradiction'), count(v.unread),"
+            " count(v.unread) FILTER (WHERE v.status IN ('scored', 'not_applicable'))"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
             f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"

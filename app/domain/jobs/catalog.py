@@ -14,6 +14,7 @@ from app.domain.jobs.rubrics import RubricContent
 from app.domain.jobs.stored_texts import StoredTexts, UploadedTexts
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
+from app.domain.judging.repair import Repair
 from app.domain.providers.model import Takes
 from app.domain.providers.reuse import KEPT_DAYS
 
@@ -46,6 +47,7 @@ class Catalog:
         rules: The versions of the rules by which texts are read.
         grouped: How a judge is asked about several sentences at once.
         hardened: How a judge is told what of its prompt is data.
+        repair: How a judge is asked once more.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
         judges: Who judges where a job names nobody; none if the operator named nobody.
@@ -66,6 +68,7 @@ class Catalog:
     rules: RuleBook
     grouped: GroupedWords
     hardened: Hardening
+    repair: Repair
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
     judges: tuple[ModelIn, ...] = ()

@@ -289,6 +289,10 @@ class Plan(Answer):
     runs_per_cell: int | None = Field(description="Of the atomic tasks.")
     responses: int
     calls: int
+    most_repair_calls: int = Field(
+        0,
+        description="Further calls, not included in `calls` and `cost`, if no judge's first reply can be read.",
+    )
     confirm_calls: int | None = Field(
         description="The `confirm_calls` that a job of this size requires; `null` if none."
     )

@@ -14,5 +14,5 @@ class Execution(StrEnum):
     """Many calls at a time through the providers' batch endpoints: at half the price, within a day."""
 
 
-BATCHED_STAGES = frozenset({Stage.GENERATION, Stage.JUDGING, Stage.CHECKING})
+BATCHED_STAGES = frozenset({Stage.GENERATION, Stage.JUDGING, Stage.CHECKING, Stage.REPAIRING})
 """What prepares personas is called directly all the same: its few calls follow one another."""

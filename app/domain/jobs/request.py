@@ -530,6 +530,11 @@ class JudgingIn(Body):
         description="Sentences that are judged again with the options reversed, with their numbers shuffled, "
         "and unchanged: `order_check` in the results shows how much a judge depends on the order.",
     )
+    repair: bool = Field(
+        True,
+        description="Whether a judge whose reply cannot be read is asked once more, in the same conversation, for "
+        "the option's number only. At most one further call for each reply.",
+    )
 
     @model_validator(mode="after")
     def _has_something_to_check(self) -> "JudgingIn":

@@ -167,6 +167,7 @@ class _Resolver:
             execution=Execution(self.request.execution),
             hardening=hardening,
             order_check=order_check,
+            repair=self.catalog.repair if called and self.request.judging.repair else None,
             control=self.request.controls.without_persona,
             opposite=self.request.controls.opposite_persona,
             source=None if self.chosen is None else self.chosen.source_for(personas),

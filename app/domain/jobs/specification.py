@@ -13,6 +13,7 @@ from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
 from app.domain.judging.imported import GivenUnits, ImportedScores
 from app.domain.judging.order_check import OrderCheck
+from app.domain.judging.repair import Repair
 from app.domain.personagym.generation import PersonaGeneration
 from app.domain.personagym.specification import GymSpec
 from app.domain.providers.model import Model
@@ -66,6 +67,7 @@ class JobSpec:
         hardening: How judges are told what of their prompts is data; ``None`` for the papers' prompts as they are.
         order_check: Which sentences are judged again with the options in other orders, if any are.
         execution: How its calls are made; what prepares personas is always called directly.
+        repair: How judges are asked once more whose reply could not be read; ``None`` if they are not.
         control: Whether the models are also asked without a persona.
         opposite: Whether personas are also compared with the opposite ones of the job.
         source: Where existing texts were copied from, if another job had them.
@@ -90,6 +92,7 @@ class JobSpec:
     execution: Execution = Execution.DIRECT
     hardening: Hardening | None = None
     order_check: OrderCheck | None = None
+    repair: Repair | None = None
     control: bool = False
     opposite: bool = False
     source: TextSource | None = None

@@ -130,6 +130,8 @@ class Stage(StrEnum):
     JUDGING = "judging"
     CHECKING = "checking"
     """Judging sentences alone that were judged with others, to see how far the two agree."""
+    REPAIRING = "repairing"
+    """Asking a judge once more whose reply could not be read."""
 
 
 class FinishReason(StrEnum):
@@ -170,6 +172,13 @@ class Usage(NamedTuple):
     reported_usd: float | None = None
 
 
+class Message(NamedTuple):
+    """One message of a conversation with a model."""
+
+    role: Literal["system", "user", "assistant"]
+    content: str
+
+
 class ChatRequest(NamedTuple):
     """One call to a model.
 
@@ -180,6 +189,7 @@ class ChatRequest(NamedTuple):
         request_id: Identity of what is asked for: ``job/…/attempt``, the same for a repeated attempt but for its
             last part. Sent along so that a provider's logs can be matched with ours.
         deadline_seconds: Wall-clock limit around the whole call.
+        turns: Messages that follow the user prompt: alternately the model's and the user's, the last one the user's.
     """
 
     model: Model
@@ -187,6 +197,13 @@ class ChatRequest(NamedTuple):
     user: str
     request_id: str
     deadline_seconds: float = 120.0
+    turns: tuple[Message, ...] = ()
+
+    @property
+    def messages(self) -> list[Message]:
+        """The whole conversation."""
+        system = [] if self.system is None else [Message("system", self.system)]
+        return [*system, Message("user", self.user), *self.turns]
 
     def placed(self) -> Self:
         """Return the request with the system prompt in the user's message if the model takes no system message."""

@@ -37,6 +37,7 @@ from app.domain.results.missing import Corrected
 from app.domain.results.opposite import OppositeControl
 from app.domain.results.order_check import OrderCheckResult
 from app.domain.results.personagym_results import PersonaScoreTotal
+from app.domain.results.repairs import JudgeRepairs
 from app.domain.results.results import (
     Correlation,
     JudgeResult,
@@ -514,6 +515,9 @@ class Results(BaseModel):
     order_check: OrderCheckResult | None = Field(
         None,
         description="If requested: how much the judges depend on the order of their options.",
+    )
+    repairs: list[JudgeRepairs] = Field(
+        [], description="By judge: replies that could not be read and were followed by a second request."
     )
     control: ControlArm | None = Field(None, description="`null` for a job without `control`.")
     opposite: OppositeControl | None = Field(

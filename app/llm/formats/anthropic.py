@@ -34,7 +34,7 @@ class AnthropicChat(Chat):
     def body(request: ChatRequest) -> dict[str, object]:
         """The body of a call: the message and what was asked for, nothing else but the limit that the API demands."""
         system = {} if request.system is None else {"system": request.system}
-        messages = [{"role": "user", "content": request.user}]
+        messages = [each._asdict() for each in request.messages if each.role != "system"]
         asked = {"model": request.model.name, **system, "messages": messages}
         return with_parameters("anthropic", request.model, asked)
 

@@ -48,7 +48,8 @@ class CompletionsChat(OpenAIChat):
 
 
 def as_one(request: ChatRequest) -> ChatRequest:
-    """The request with the system prompt at the head of the other one."""
-    if request.system is None:
+    """Return the request with all messages joined into the user prompt."""
+    if request.system is None and not request.turns:
         return request
-    return request._replace(system=None, user=f"{request.system}{BETWEEN}{request.user}{BETWEEN}")
+    words = "".join(f"{message.content}{BETWEEN}" for message in request.messages)
+    return request._replace(system=None, user=words, turns=())

@@ -124,8 +124,7 @@ def _returned(counts: Mapping[str, Any]) -> int | None:
 
 
 def _messages(request: ChatRequest) -> list[dict[str, str]]:
-    user = {"role": "user", "content": request.user}
-    return [user] if request.system is None else [{"role": "system", "content": request.system}, user]
+    return [message._asdict() for message in request.messages]
 
 
 def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[Replied, FinishReason]:

@@ -69,6 +69,8 @@ class BodyForms:
 
     def fill(self, request: ChatRequest) -> bytes:
         """See :attr:`Body.content`."""
+        if request.turns:  # rare: no form is kept for it
+            return _encode(self.write(request)).encode()
         model, system = request.model, request.system
         known = (id(model), system is None)
         form = self._known.get(known)

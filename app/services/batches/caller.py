@@ -9,8 +9,13 @@ from uuid import UUID
 from app.db.batches.calls import KnownCall, WantedCall
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
+<<<<<<< HEAD
 from app.domain.providers.model import ChatReply, ChatRequest, Model
 from app.ports import BATCH_LOST, BatchModel, FailureKind, ModelCallError, PriceBook
+=======
+from app.domain.providers.model import ChatReply, ChatRequest, Message, Model
+from app.ports import BatchModel, ModelCallError, PriceBook
+>>>>>>> a392d8d8 (judging: ask judges once more for unreadable replies)
 from app.services.execution.call_rows import (
     Attempt,
     CallKey,
@@ -89,7 +94,15 @@ class BatchCaller:
     rounds: dict[Kind, _Round] = field(default_factory=dict)
 
     async def call(
-        self, model: Model, system: str | None, user: str, *, key: CallKey, claim: AnyClaim, stop: StopSignal
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        *,
+        key: CallKey,
+        claim: AnyClaim,
+        stop: StopSignal,
+        turns: tuple[Message, ...] = (),
     ) -> ChatReply:
         """The model's reply, if its batch has ended.
 
@@ -102,7 +115,7 @@ class BatchCaller:
         await self.chat.prepare(model.connection, claim.tenant)
         known = self.known.get(path)
         if known is None:
-            self._want(model, system, user, path, claim, claim.attempts_before + 1, waits=0)
+            self._want(model, system, user, turns, path, claim, claim.attempts_before + 1, waits=0)
             raise DeferredError(StopReason.BATCH)
         if known.answer is None:
             raise DeferredError(StopReason.BATCH)
@@ -114,8 +127,16 @@ class BatchCaller:
             self._note_failure(error, attempts.failed, self.first_calls.kind(claim.job_id, model, key.stage))
             follows = attempts.after(error)
             if follows is Next.FAIL_ITEM:
+<<<<<<< HEAD
                 raise failed_for_good(error) from error
             self._want(model, system, user, path, claim, known.attempt + 1, waits=waits)
+=======
+                kind = self.first_calls.kind(claim.job_id, model, key.first_stage)
+                if not await self.first_calls.stops(kind, error):
+                    raise failed_for_good(error) from error
+                raise stop.fail(must_stop(error, model, key.stage, all_alike=True)) from error
+            self._want(model, system, user, turns, path, claim, known.attempt + 1, waits=waits)
+>>>>>>> a392d8d8 (judging: ask judges once more for unreadable replies)
             if follows is Next.STOP_JOB:
                 raise stop.fail(must_stop(error, model, key.stage)) from error
             raise DeferredError(StopReason.BATCH) from error
@@ -175,9 +196,13 @@ class BatchCaller:
             self._account(unanswered_row(attempt, passed, error, self.prices), attempt)
             raise
         self._account(answered_row(attempt, passed, reply, self.prices), attempt)
+<<<<<<< HEAD
         kind = self.first_calls.kind(claim.job_id, model, key.stage)
         self.first_calls.answered(kind)
         self.rounds.setdefault(kind, _Round()).answered = True
+=======
+        self.first_calls.answered(self.first_calls.kind(claim.job_id, model, key.first_stage))
+>>>>>>> a392d8d8 (judging: ask judges once more for unreadable replies)
         return reply
 
     def _account(self, row: CallRow, attempt: Attempt) -> None:
@@ -189,13 +214,16 @@ class BatchCaller:
         model: Model,
         system: str | None,
         user: str,
+        turns: tuple[Message, ...],
         path: str,
         claim: AnyClaim,
         attempt: int,
         *,
         waits: int,
     ) -> None:
-        request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}").placed()
+        request = ChatRequest(
+            model, system, user, f"{claim.job_id}/{path}/a{attempt}", turns=turns
+        ).placed()
         call = new_uuid()
         try:
             words = self.chat.encode(request)

@@ -29,7 +29,7 @@ class CallKey(NamedTuple):
         trait: The judged trait, when judging a sentence.
         judge: The judge, when judging or grading; of a reading in another order its number (:mod:`app.domain.judging.order_check`).
         last_unit: The last of several judged units, of which ``unit`` is the first.
-        task: The task for which a persona is prepared.
+        task: The task for which a persona is prepared; of a repair the stage of the first call.
         ask: How many times the reasoner has been asked, this time included.
     """
 
@@ -42,6 +42,16 @@ class CallKey(NamedTuple):
     last_unit: int | None = None
     task: str | None = None
     ask: int | None = None
+
+    @property
+    def repair(self) -> "CallKey":
+        """The key of the request that follows this call's unreadable reply."""
+        return self._replace(stage=Stage.REPAIRING, task=self.stage.value)
+
+    @property
+    def first_stage(self) -> Stage:
+        """The stage; of a repair that of the call whose reply could not be read."""
+        return self.stage if self.stage is not Stage.REPAIRING else Stage(self.task or "")
 
     def path(self, place: int) -> str:
         """The same identity as a path, equal in every job of the same specification.

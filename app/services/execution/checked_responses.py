@@ -113,4 +113,6 @@ class CheckedResponses(Responses):
             raw=said.raw,
             finish_reason=said.finish_reason,
             thoughts=said.thoughts,
+            unread=said.verdict.unread,
+            repair_raw=said.repair_raw,
         )

@@ -50,7 +50,8 @@ def beyond(model: Model, expected: Usage, usage: Usage | None) -> tuple[int, int
 
 
 def _characters(request: ChatRequest) -> int:
-    return len(request.user) + len(request.system or "")
+    more = sum([len(turn.content) for turn in request.turns]) if request.turns else 0
+    return len(request.user) + len(request.system or "") + more
 
 
 def _learn(means: dict[tuple[str, ...], float], name: tuple[str, ...], newest: float) -> None:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from app.db.execution.shards import AnyClaim
-from app.domain.providers.model import ChatReply, ChatRequest, Model
+from app.domain.providers.model import ChatReply, ChatRequest, Message, Model
 from app.ports import (
     CallOutcome,
     ChatModel,
@@ -106,6 +106,7 @@ class ModelCaller:
         key: CallKey,
         claim: AnyClaim,
         stop: StopSignal,
+        turns: tuple[Message, ...] = (),
     ) -> Coroutine[Any, Any, ChatReply]:
         """The model's reply, after as many attempts as it takes.
 
@@ -114,8 +115,8 @@ class ModelCaller:
             CallFailedError: If the item can't succeed, or did not within the attempts allowed.
             JobMustStopError: If the provider says that nothing can succeed, or the first calls of the kind all fail alike.
         """
-        kind = self._first_calls.kind(claim.job_id, model, key.stage)
-        making = self._call(model, system, user, key, claim, stop, kind)
+        kind = self._first_calls.kind(claim.job_id, model, key.first_stage)
+        making = self._call(model, system, user, key, claim, stop, kind, turns)
         # Of a kind that was answered nothing more is noted: it costs such calls nothing.
         return making if kind.failures is None else self._noted(making, kind, stop)
 
@@ -153,6 +154,7 @@ class ModelCaller:
         claim: AnyClaim,
         stop: StopSignal,
         kind: Kind,
+        turns: tuple[Message, ...],
     ) -> ChatReply:
         """Makes a call, attempt after attempt."""
         path = f"{claim.job_id}/{key.path(claim.place)}"
@@ -160,7 +162,7 @@ class ModelCaller:
         while True:
             attempts.made += 1
             number = claim.attempts_before + attempts.made
-            request = ChatRequest(model, system, user, f"{path}/a{number}", self._deadline).placed()
+            request = ChatRequest(model, system, user, f"{path}/a{number}", self._deadline, turns).placed()
             sent_at = time.monotonic()
             try:
                 reply = await self._attempt(request, key, claim, stop, number)

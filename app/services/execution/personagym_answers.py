@@ -18,14 +18,13 @@ from app.domain.instruments.task import Item
 from app.domain.jobs.judge_prompts import about_response
 from app.domain.jobs.plan import GymCell
 from app.domain.judging.hardening import Showing
-from app.domain.judging.prompt_injection import suspicion
 from app.domain.judging.verdict import Verdict, VerdictStatus
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.specification import GymSpec, question_item, with_sampling
-from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
+from app.domain.providers.model import FinishReason, Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.grouped_responses import GroupedResponses
-from app.services.execution.responses import JUDGED, REFUSALS, Judgement, refused_by, without_reply
+from app.services.execution.responses import JUDGED, Judgement, without_reply
 from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import ShardDependencies, finish_all
 from app.services.execution.stop_signal import StopSignal
@@ -111,36 +110,15 @@ class GymAnswers(GroupedResponses):
             self._record_failure(response, judge, f"there are no exemplars: {exemplars.error}")
             return
         asked = about_response(self.spec, self.of_gym, item, exemplars.content, text)
-        shown = asked.shown
         key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
         try:
-            reply = await self._ask(
-                self.spec.judges[judge], shown.system, asked.user, key=key, usable=partial(_is_graded, shown)
-            )
+            answer = await self._ask_judge(judge, asked, key, partial(_read, asked.shown), None)
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             self._record_failure(response, judge, str(error), without_reply(error).status)
             return
-        tenant = self.claim.tenant
-        doubtful = await read_text(tenant, text, self.rules.addresses_judge)
-        read = await read_text(tenant, reply.text, partial(_read, shown, reply.finish_reason))
-        self._record_grade(response, judge, reply, *read, doubtful=doubtful)
-
-    def _record_grade(
-        self,
-        response: ResponseRow,
-        judge: int,
-        reply: ChatReply,
-        verdict: Verdict,
-        key_missing: bool,
-        *,
-        doubtful: bool,
-    ) -> None:
-        verdict = refused_by(reply) or verdict
-        swayed = key_missing and verdict.status not in REFUSALS
-        found = suspicion(of_text=doubtful, of_reply=swayed)
-        said = Judgement(verdict, reply.text, found, None, reply.finish_reason.value, reply.thoughts)
-        self._add_grade(response, judge, said)
+        doubtful = await read_text(self.claim.tenant, text, self.rules.addresses_judge)
+        self._add_grade(response, judge, answer.judgement(doubtful=doubtful))
 
     def _record_failure(
         self,
@@ -167,6 +145,8 @@ class GymAnswers(GroupedResponses):
             suspicion=said.suspicion,
             finish_reason=said.finish_reason,
             thoughts=said.thoughts,
+            unread=said.verdict.unread,
+            repair_raw=said.repair_raw,
         )
         self.last_batch = self.deps.writer.add(self.claim, row)
 
@@ -175,8 +155,3 @@ def _read(shown: Showing, finish_reason: FinishReason, text: str) -> tuple[Verdi
     """What a judge's reply says, and whether it lacks its key word."""
     read = shown.read(text)
     return read_final_score(read.text, cut_off=finish_reason.cuts_off).verdict, read.key_missing
-
-
-def _is_graded(shown: Showing, reply: ChatReply) -> bool:
-    """Whether a judge's reply says what it was asked for."""
-    return _read(shown, reply.finish_reason, reply.text)[0].status is VerdictStatus.SCORED

@@ -13,7 +13,7 @@ from enum import Enum, auto
 from app.db.execution.response_cache import KeptReply, ReplyRow, ReusedRow, Wish
 from app.db.execution.shards import Claim
 from app.domain.instruments.segmentation import MAX_CHARACTERS
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Stage
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Message, Model, Stage
 from app.domain.providers.reuse import ReplyOrigin, Reuse, ReuseScope, reply_key
 from app.ports import ModelCallError, PriceBook, RequestFingerprints
 from app.services.execution.cache_lookup import ReplyDesk
@@ -37,6 +37,7 @@ class Question:
         claim: Under which claim.
         place: See :func:`app.domain.providers.reuse.reply_key`.
         usable: Whether a reply says what was asked for. Others are neither kept nor used again.
+        turns: See :class:`app.domain.providers.model.ChatRequest`.
     """
 
     model: Model
@@ -46,6 +47,7 @@ class Question:
     claim: Claim
     place: tuple[str | int, ...]
     usable: Callable[[ChatReply], bool]
+    turns: tuple[Message, ...] = ()
 
     async def takes(self, reply: ChatReply) -> bool:
         """Whether a reply can serve as the answer to this, whoever asked."""
@@ -116,17 +118,19 @@ class SharedReplies:
 
     async def _key_of(self, question: Question, reuse: Reuse, stop: StopSignal) -> Wish | None:
         """What is to be looked for; nothing where the stage uses none again, or a judge's reply is drawn by chance."""
-        scope = reuse.of(question.key.stage)
+        scope = reuse.of(question.key.first_stage)
         if scope is ReuseScope.OFF:
             return None
-        request = ChatRequest(question.model, question.system, question.user, "").placed()
+        request = ChatRequest(
+            question.model, question.system, question.user, "", turns=question.turns
+        ).placed()
         try:
             with stop.interruptible():
                 await self._requests.prepare(question.model.connection, question.claim.tenant)
             same = self._requests.fingerprint(request)
         except ModelCallError:  # the call will meet it too, and make what is right of it
             return None
-        if question.key.stage is Stage.JUDGING and same.temperature != 0:
+        if question.key.first_stage is Stage.JUDGING and same.temperature != 0:
             return None
         shared = scope is ReuseScope.ACROSS_JOBS
         only_job = None if shared else question.claim.job_id
@@ -179,6 +183,7 @@ class SharedReplies:
             key=question.key,
             claim=question.claim,
             stop=stop,
+            turns=question.turns,
         )
 
     def _use(self, question: Question, kept: KeptReply) -> ChatReply:

@@ -13,18 +13,19 @@ import structlog
 
 from app.db.engine import single_statements
 from app.db.execution import stored_rows
-from app.db.execution.result_rows import ResponseRow, VerdictRow
+from app.db.execution.result_rows import ResponseRow, UnreadReplyRow, VerdictRow
 from app.db.execution.shards import Claim
-from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.segmentation import Unit, runaway, units_at
 from app.domain.instruments.task import Item
 from app.domain.jobs.execution import Execution
-from app.domain.jobs.judge_prompts import about_sentence
+from app.domain.jobs.judge_prompts import JudgePrompt, about_sentence
 from app.domain.jobs.plan import Cell
 from app.domain.judging.hardening import Showing
 from app.domain.judging.prompt_injection import Suspicion, suspicion
-from app.domain.judging.verdict import Verdict, VerdictStatus, parse_verdict
-from app.domain.providers.model import ChatReply, FinishReason, Model, Stage
+from app.domain.judging.verdict import Unread, Verdict, VerdictStatus, parse_verdict
+from app.domain.personagym.task import GRADE_SCALE
+from app.domain.providers.model import ChatReply, FinishReason, Message, Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.response_cache import Question
 from app.services.execution.result_writer import Batch
@@ -49,8 +50,39 @@ class Judgement(NamedTuple):
     error: str | None = None
     """Code and words, where no call succeeded."""
     finish_reason: str | None = None
-    """Why the reply ended, and what the judge thought before; see :class:`app.domain.providers.model.ChatReply`."""
+    """Why the last reply ended, and what the judge thought before the first; see :class:`app.domain.providers.model.ChatReply`."""
     thoughts: str | None = None
+    repair_raw: str | None = None
+    """The reply to the follow-up request, if there was one."""
+
+
+class JudgeAnswer(NamedTuple):
+    """A judge's reply with its reading, and the reply to the follow-up request if there was one."""
+
+    reply: ChatReply
+    verdict: Verdict
+    key_missing: bool
+    repair: ChatReply | None = None
+
+    def judgement(self, *, doubtful: bool) -> Judgement:
+        """Return what the judge said about a text that addresses it or not."""
+        # Who refuses to judge has not been talked into a score.
+        swayed = self.key_missing and self.verdict.status not in REFUSALS
+        found = suspicion(of_text=doubtful, of_reply=swayed)
+        last = self.repair or self.reply
+        return Judgement(
+            self.verdict,
+            self.reply.text,
+            found,
+            None,
+            last.finish_reason.value,
+            self.reply.thoughts,
+            None if self.repair is None else self.repair.text,
+        )
+
+
+Read = Callable[[FinishReason, str], tuple[Verdict, bool]]
+"""Reads a judge's reply that ended for a reason; also returns whether it lacks its key word."""
 
 
 JUDGED = frozenset({"answered", "refused"})
@@ -75,6 +107,7 @@ class Responses(ABC):
         self.cell = cell
         self.spares = context.spec.reuse.wanted
         self.recorded: set[tuple[int, int, int, int, int]] = set()
+        self.unread: dict[str, ChatReply] = {}
         self.last_batch: Batch | None = None
 
     # -- what the kinds of tasks differ in ------------------------------------------------------------------------
@@ -110,6 +143,8 @@ class Responses(ABC):
         async with single_statements(self.deps.engine) as connection:
             stored = {(r.run, r.item): r for r in await stored_rows.stored_responses(connection, self.claim)}
             self.recorded = await stored_rows.stored_verdicts(connection, self.claim)
+            if self.spec.repair is not None and stored:
+                self.unread = await stored_rows.unread_replies(connection, self.claim)
         return stored
 
     async def _all_durable(self) -> None:
@@ -146,11 +181,14 @@ class Responses(ABC):
         key: CallKey,
         usable: Callable[[ChatReply], bool],
         place: tuple[str | int, ...] = (),
+        turns: tuple[Message, ...] = (),
     ) -> Coroutine[Any, Any, ChatReply]:
         """A model's reply; for a job that wants to be spared calls perhaps one that is there already."""
         if not self.spares:
-            return self.deps.caller.call(model, system, user, key=key, claim=self.claim, stop=self.stop)
-        question = Question(model, system, user, key, self.claim, place, usable)
+            return self.deps.caller.call(
+                model, system, user, key=key, claim=self.claim, stop=self.stop, turns=turns
+            )
+        question = Question(model, system, user, key, self.claim, place, usable, turns)
         return self.deps.replies.reply(question, self.spec.reuse, self.stop)
 
     async def _as_one_of_the_first(self, work: Coroutine[Any, Any, None]) -> None:
@@ -303,28 +341,76 @@ class Responses(ABC):
             else await read_text(self.claim.tenant, unit.text, self.rules.addresses_judge)
         )
         try:
-            reply = await self._ask(
-                self.spec.judges[judge],
-                shown.system,
-                asked.user,
-                key=key,
-                usable=partial(_is_read, dimension, shown),
+            answer = await self._ask_judge(
+                judge, asked, key, partial(_read, dimension, shown), dimension.scale
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             found = suspicion(of_text=doubtful, of_reply=False)
             return Judgement(without_reply(error), None, found, str(error))
-        reason = reply.finish_reason
-        read, key_missing = (
-            _read(dimension, shown, reason, reply.text)
-            if len(reply.text) <= LONG_CHARACTERS
-            else await read_text(self.claim.tenant, reply.text, partial(_read, dimension, shown, reason))
+        return answer.judgement(doubtful=doubtful)
+
+    async def _ask_judge(
+        self, judge: int, asked: JudgePrompt, key: CallKey, read: Read, scale: Scale | None
+    ) -> JudgeAnswer:
+        """Ask a judge and, if its reply can't be read, ask it once more in the same conversation.
+
+        The unreadable reply is durable before the follow-up is sent, so a worker that takes over asks only that.
+
+        Args:
+            judge: Index of the judge.
+            asked: The prompt.
+            key: Identity of the first call.
+            read: Reads a reply.
+            scale: The scale of the options; ``None`` for a grade.
+
+        Raises:
+            CallFailedError: If the first call failed for good. A follow-up that fails leaves the reply unparsed.
+        """
+        model, system = self.spec.judges[judge], asked.shown.system
+        usable = partial(_is_read, read)
+        stored = self.unread.get(key.path(self.claim.cell)) if self.unread else None
+        first = stored or await self._ask(model, system, asked.user, key=key, usable=usable)
+        verdict, key_missing = await self._reading(first, read)
+        repair = self.spec.repair
+        if repair is None or verdict.status is not VerdictStatus.UNPARSED:
+            return JudgeAnswer(first, verdict, key_missing)
+        if stored is None:
+            await self._keep_unread(key, first)
+        numbers = (
+            GRADES if scale is None else [*range(scale.minimum, scale.maximum + 1), scale.not_applicable]
         )
-        verdict = refused_by(reply) or read
-        # Who refuses to judge has not been talked into a score.
-        swayed = key_missing and verdict.status not in REFUSALS
-        found = suspicion(of_text=doubtful, of_reply=swayed)
-        return Judgement(verdict, reply.text, found, None, reason, reply.thoughts)
+        turns = repair.turns(first.text, numbers, graded=scale is None)
+        try:
+            second = await self._ask(model, system, asked.user, key=key.repair, usable=usable, turns=turns)
+        except CallFailedError as error:
+            self._warn_of_failure(key.repair, error)
+            return JudgeAnswer(first, verdict, key_missing)
+        again, key_missing_again = await self._reading(second, read)
+        if again.status in USABLE:
+            verdict = replace(again, unread=verdict.unread or Unread.NO_ANSWER)
+        return JudgeAnswer(first, verdict, key_missing and key_missing_again, second)
+
+    async def _reading(self, reply: ChatReply, read: Read) -> tuple[Verdict, bool]:
+        reason, text = reply.finish_reason, reply.text
+        verdict, key_missing = (
+            read(reason, text)
+            if len(text) <= LONG_CHARACTERS
+            else await read_text(self.claim.tenant, text, partial(read, reason))
+        )
+        return refused_by(reply) or verdict, key_missing
+
+    async def _keep_unread(self, key: CallKey, reply: ChatReply) -> None:
+        row = UnreadReplyRow(
+            cell_id=self.claim.cell_id,
+            run=key.run or 0,
+            path=key.path(self.claim.cell),
+            tenant=self.claim.tenant,
+            raw=reply.text,
+            finish_reason=reply.finish_reason.value,
+            thoughts=reply.thoughts,
+        )
+        await self.deps.writer.add(self.claim, row).durable(self.claim)
 
     def _warn_of_failure(self, key: CallKey, error: CallFailedError) -> None:
         path = key.path(self.claim.cell)
@@ -366,9 +452,13 @@ class Responses(ABC):
             error=said.error,
             finish_reason=said.finish_reason,
             thoughts=said.thoughts,
+            unread=said.verdict.unread,
+            repair_raw=said.repair_raw,
         )
 
 
+USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
+GRADES = range(GRADE_SCALE.minimum, GRADE_SCALE.maximum + 1)
 REFUSALS = frozenset({VerdictStatus.REFUSED, VerdictStatus.FILTERED})
 """Verdicts without a judgement, because the judge or its provider's content filter refused."""
 
@@ -394,9 +484,6 @@ def _read(
     return parse_verdict(read.text, dimension, cut_off=finish_reason.cuts_off), read.key_missing
 
 
-def _is_read(dimension: Dimension, shown: Showing, reply: ChatReply) -> bool:
+def _is_read(read: Read, reply: ChatReply) -> bool:
     """Whether a judge's reply says what it was asked for."""
-    return _read(dimension, shown, reply.finish_reason, reply.text)[0].status in {
-        VerdictStatus.SCORED,
-        VerdictStatus.NOT_APPLICABLE,
-    }
+    return read(reply.finish_reason, reply.text)[0].status in USABLE

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.execution.shards import AnyClaim
 from app.domain.instruments.rules import RuleBook
-from app.domain.providers.model import ChatReply, FinishReason, Model
+from app.domain.providers.model import ChatReply, FinishReason, Message, Model
 from app.ports import BatchModel, PriceBook, Queue
 from app.services.execution.call_rows import CallKey
 from app.services.execution.first_calls import FirstCalls
@@ -27,7 +27,15 @@ class Caller(Protocol):
     """Makes the calls of shards."""
 
     async def call(
-        self, model: Model, system: str | None, user: str, *, key: CallKey, claim: AnyClaim, stop: StopSignal
+        self,
+        model: Model,
+        system: str | None,
+        user: str,
+        *,
+        key: CallKey,
+        claim: AnyClaim,
+        stop: StopSignal,
+        turns: tuple[Message, ...] = (),
     ) -> ChatReply:
         """The model's reply; see :class:`app.services.execution.model_caller.ModelCaller`."""
         ...

@@ -146,6 +146,7 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
         runs_per_cell=spec.runs or None,
         responses=prepared.planned_responses,
         calls=prepared.calls,
+        most_repair_calls=_most_repair_calls(spec, estimates),
         confirm_calls=calls_to_confirm(deps.submission, prepared),
         estimated=not spec.provided,
         stages=[_stage(deps, e, spec) for e in estimates],
@@ -214,6 +215,13 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec)
         usd_high=round(high, 4) if known else None,
         unpriced_models=sorted(set(unpriced)),
     )
+
+
+def _most_repair_calls(spec: JobSpec, estimates: Sequence[StageEstimate]) -> int:
+    """Return the number of follow-up requests if each judge's reply needs one."""
+    if spec.repair is None:
+        return 0
+    return sum(each.calls for each in estimates if each.stage in {Stage.JUDGING, Stage.CHECKING})
 
 
 def _scaled(estimate: StageEstimate, share: float) -> Usage:

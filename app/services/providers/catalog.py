@@ -17,6 +17,7 @@ from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import AtomicInstrument, load_atomic
 from app.instruments.personagym_loader import PersonaGymInstrument, load_personagym
 from app.instruments.published import released_texts
+from app.instruments.repair_loader import load_repair
 from app.instruments.rules import RULES
 from app.llm.connections.connections import Connections
 from app.llm.models.table import takes_at
@@ -76,6 +77,7 @@ def make_catalog(
         rules=rules,
         grouped=replace(grouped, criteria={**grouped.criteria, **instrument.criteria}),
         hardened=hardened,
+        repair=load_repair(),
         model_problem=lambda _connection, _name: None,
         is_simulated=lambda _connection: False,
         judges=tuple(map(as_model, connections.judges)),

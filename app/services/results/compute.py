@@ -51,6 +51,7 @@ from app.domain.results.model_scores import ModelScore, model_scores
 from app.domain.results.order_check import Reading, Readings
 from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
+from app.domain.results.repairs import JudgeRepairs
 from app.domain.results.results import MeasuredCell
 from app.domain.results.totals import summarize, totals
 from app.domain.results.warnings import ResultWarning, headline, no_effect_warnings, time_out_warnings
@@ -298,6 +299,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     usage, failed = usage_of(rows.usage), failures_of(rows.failed)
     late = [] if spec.provided else [*time_out_warnings(spec.models, usage.by_model, failed)]
     warnings = [*judge_warnings(evidence), *no_effect_warnings(control), *late]
+    repairs = _repairs(spec, rows)
     results = Results(
         job=job.id,
         name=job.name,
@@ -315,6 +317,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
+        **({"repairs": repairs} if repairs else {}),
         **({} if control is None else {"control": control}),
         **({"opposite": opposite_arm(context, cells, rows.scores)} if spec.opposite else {}),
         **({} if spec.source is None else {"source": SourceOfTexts.of_row(spec.source)}),
@@ -370,6 +373,24 @@ def _control_arm(context: JobContext, cells: Sequence[MeasuredCell], rows: JobRo
         planned[context.spec.models[cell.model].label] += _planned(cell, rows) * len(context.spec.judges)
     found = ControlRows(rows.control, rows.tallies, rows.unjudged, rows.grades, rows.control_grades, planned)
     return control_arm(context, cells, found)
+
+
+def _repairs(spec: JobSpec, rows: JobRows) -> list[JudgeRepairs]:
+    """Count the unreadable first replies, by judge, of a job whose judges are asked once more."""
+    if spec.repair is None:
+        return []
+    unread: Counter[str] = Counter()
+    repaired: Counter[str] = Counter()
+    for arm in (rows.scores, rows.control):
+        for (_, _, judge), of_judge in arm.items():
+            unread[spec.judges[judge].label] += sum(row.unread for row in of_judge)
+            repaired[spec.judges[judge].label] += sum(row.repaired for row in of_judge)
+    for grade in (*rows.grades, *rows.control_grades):
+        if grade.verdict.unread is not None:
+            unread[grade.judge] += 1
+            repaired[grade.judge] += grade.verdict.score is not None
+    labels = [spec.judges[number].label for number in spec.asked_judges]
+    return [JudgeRepairs(judge=label, unread=unread[label], repaired=repaired[label]) for label in labels]
 
 
 def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:

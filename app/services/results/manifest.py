@@ -18,6 +18,7 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.judging import thoughts
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
+from app.domain.judging.repair import Repair
 from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
 from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
 from app.domain.personagym.prompts import rubric_outline
@@ -102,6 +103,7 @@ def manifest(
         "thoughts": thoughts.VERSION,
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
+        **({} if spec.repair is None else {"repair": _repair(spec.repair)}),
         **({"control": True} if spec.control else {}),
         **({"opposite": True} if spec.opposite else {}),
         **({} if "rubrics" not in job.request else {"rubric_set": job.request["rubrics"]}),
@@ -120,6 +122,10 @@ def _hardening(hardening: Hardening) -> dict[str, Any]:
         "protocol": hardening.protocol,
         "instrument": {"version": hardening.version, "sha256": hardening.content_hash},
     }
+
+
+def _repair(repair: Repair) -> dict[str, Any]:
+    return {"instrument": {"version": repair.version, "sha256": repair.content_hash}}
 
 
 def _judging(grouping: Grouping, check: JudgingCheck | None) -> dict[str, Any]:
@@ -236,6 +242,7 @@ def _own_deviations(spec: JobSpec) -> list[str]:
         *_judge_deviations(spec),
         *_hardening_deviations(spec),
         *_grouping_deviations(spec),
+        *_repair_deviations(spec),
         *_reuse_deviations(spec.reuse),
     ]
 
@@ -297,6 +304,13 @@ def _grouping_deviations(spec: JobSpec) -> list[str]:
         f"Judges were asked about up to {spec.grouping.sentences} sentences in one call, with our own prompt;"
     )
     return [f"{several} the paper's are asked about one. judging_check says how far the two ways agree."]
+
+
+def _repair_deviations(spec: JobSpec) -> list[str]:
+    if spec.repair is None:
+        return []
+    once_more = "A judge whose reply could not be read was asked once more for the option's number"
+    return [f"{once_more}, with our own prompt; the papers ask once."]
 
 
 def _reuse_deviations(reuse: Reuse) -> Iterator[str]:

@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.engine import single_statements
-from app.db.execution import response_cache, shards
+from app.db.execution import response_cache, shards, stored_rows
 from app.db.execution.shards import ALL, Among, AnyClaim, Claim, PreparationClaim
 from app.db.health import is_away
 from app.db.jobs import jobs, preparations
@@ -185,6 +185,8 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext)
             finished = await _finish_preparation(connection, claim, context)
         else:
             finished = await shards.finish(connection, claim)
+            if finished and context.spec.repair is not None:
+                await stored_rows.forget_unread_replies(connection, claim)
         if finished and context.spec.reuse.wanted:
             await response_cache.store_reuse(connection, claim.shard_id)
         if not finished:

@@ -9,12 +9,14 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic, versions_of
 from app.instruments.personagym_loader import load_personagym
+from app.instruments.repair_loader import load_repair
 
 LOADERS: Mapping[str, Callable[[str], Any]] = {
     "atomic": load_atomic,
     "grouped": load_grouped,
     "hardened": load_hardened,
     "personagym": load_personagym,
+    "repair": load_repair,
 }
 FILE = Path(__file__).parents[2] / "golden" / "instruments.sha256"
 

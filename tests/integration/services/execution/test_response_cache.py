@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.jobs.budget import Budget
+from app.domain.jobs.request import JudgingIn
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason
 from app.domain.providers.reuse import Reuse, ReuseScope
@@ -196,7 +197,7 @@ class TestInsideAJob:
         self, engine: AsyncEngine, worker: Worker, model: Author
     ) -> None:
         model.babbles = 12
-        job = await read_six_times(engine)
+        job = await read_six_times(engine, judging=JudgingIn(repair=False))
         await worker.run_all(job)
         assert model.asked() == {"judging": 12}
         await worker.finalize(job)

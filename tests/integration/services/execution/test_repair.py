@@ -1,0 +1,124 @@
+"""Follow-up requests to judges whose reply could not be read, on a real database."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import jobs
+from app.db.jobs.jobs import JobRow
+from app.domain.jobs.request import JudgingIn
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Message, Usage
+from app.ports import FailureKind, ModelCallError
+from tests.integration.jobs import TENANT, execute, new_job, scalar
+from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.job_requests import a_model, a_response
+
+pytestmark = pytest.mark.usefixtures("looks_often")
+
+UNREADABLE = "It is hard to say."
+FIRST, FOLLOW_UP = "judging/0/0/0/0/0/0", "repairing/0/judging/0/0/0/0/0"
+
+
+@dataclass
+class Rambler(Provider):
+    """Replies without a score at first, and with ``repaired`` when asked once more."""
+
+    repaired: str = "2"
+    conversations: list[list[Message]] = field(default_factory=list)
+    broken: bool = False
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        await super().complete(request)
+        if not request.turns:
+            return ChatReply(UNREADABLE, FinishReason.STOP, Usage(10, 4))
+        self.conversations.append(request.messages)
+        if self.broken:
+            raise ModelCallError("no", kind=FailureKind.ITEM, code="bad_request", status=400)
+        return ChatReply(self.repaired, FinishReason.STOP, Usage(10, 1))
+
+
+@pytest.fixture
+def provider() -> Rambler:
+    return Rambler()
+
+
+async def one_sentence(engine: AsyncEngine, *, repair: bool = True) -> JobRow:
+    return await new_job(
+        engine,
+        models=(),
+        instructions=None,
+        responses=(a_response("E-low", "essay", "I stay at home."),),
+        judges=(a_model("simulated/sim-judge"),),
+        judging=JudgingIn(repair=repair),
+    )
+
+
+async def verdict(engine: AsyncEngine) -> tuple[object, ...]:
+    (row,) = await execute(engine, "SELECT status, score, raw, unread, repair_raw FROM verdicts")
+    return tuple(row)
+
+
+async def test_an_unreadable_reply_is_followed_by_a_request_in_the_same_conversation(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    await worker.run_all(await one_sentence(engine))
+    assert provider.calls == [FIRST, FOLLOW_UP]
+    (said,) = provider.conversations
+    assert [message.role for message in said] == ["user", "assistant", "user"]
+    assert said[1].content == UNREADABLE
+    assert "1, 2, 3, 4, 5, 9" in said[2].content
+    assert await verdict(engine) == ("scored", 2, UNREADABLE, "no_answer", "2")
+    assert await scalar(engine, "SELECT count(*) FROM unread_replies") == 0
+    stages = await execute(engine, "SELECT stage, outcome FROM calls ORDER BY started_at")
+    assert [tuple(row) for row in stages] == [("judging", "ok"), ("repairing", "ok")]
+
+
+async def test_a_second_unreadable_reply_stays_unparsed(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    provider.repaired = "I cannot decide between them."
+    await worker.run_all(await one_sentence(engine))
+    assert await verdict(engine) == ("unparsed", None, UNREADABLE, "no_answer", provider.repaired)
+
+
+async def test_a_follow_up_that_fails_leaves_the_reply_unparsed(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    provider.broken = True
+    await worker.run_all(await one_sentence(engine))
+    assert await verdict(engine) == ("unparsed", None, UNREADABLE, "no_answer", None)
+
+
+async def test_a_job_can_turn_it_off(engine: AsyncEngine, worker: Worker, provider: Rambler) -> None:
+    await worker.run_all(await one_sentence(engine, repair=False))
+    assert provider.calls == [FIRST]
+    assert await verdict(engine) == ("unparsed", None, UNREADABLE, "no_answer", None)
+
+
+async def test_a_worker_that_takes_over_asks_only_the_follow_up(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    job = await one_sentence(engine)
+    await execute(
+        engine,
+        "INSERT INTO unread_replies (cell_id, run, path, tenant, raw, finish_reason)"
+        f" SELECT id, 0, '{FIRST}', tenant, '{UNREADABLE}', 'stop' FROM cells",
+    )
+    await worker.run_all(job)
+    assert provider.calls == [FOLLOW_UP]
+    assert await verdict(engine) == ("scored", 2, UNREADABLE, "no_answer", "2")
+
+
+async def test_results_count_unreadable_and_repaired_replies(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    job = await one_sentence(engine)
+    await worker.run_all(job)
+    await worker.finalize(job)
+    async with engine.connect() as connection:
+        found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
+    assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 1, "repaired": 1}]
+    assert found["manifest"]["repair"]["instrument"]["version"] == "v1"
+    assert any("asked once more" in each for each in found["manifest"]["deviations"])
