@@ -1,7 +1,7 @@
 """What a request asks and what a model replies, whatever the wire format."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 ReasonerTask = Literal["environments", "questions", "exemplars", "personas"]
@@ -32,6 +32,11 @@ class Conversation:
     def prompt(self) -> str:
         """The text to reply to: the last message."""
         return self.turns[-1][1]
+
+    @property
+    def opening(self) -> "Conversation":
+        """The conversation up to its first message."""
+        return self if len(self.turns) == 1 else replace(self, turns=self.turns[:1])
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,6 +156,9 @@ class Provider:
         )
 
     def _judge(self, conversation: Conversation, kind: ChatKind, model: Model) -> Reply:
+        if conversation.opening is not conversation:  # asked once more: now it keeps to the form
+            readable = replace(model, judge=replace(model.judge, unparsable=0.0))
+            return self._judge(conversation.opening, kind, readable)
         if model.judge.gullible and (reply := obeyed(conversation)):
             return reply
         word = key_word(conversation)

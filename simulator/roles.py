@@ -23,9 +23,10 @@ def recognise(conversation: Conversation) -> ChatKind:
 
     A request to a reasoner may go on with its reply and a complaint about it, so its first message decides.
     """
-    if is_judge_prompt(conversation.prompt) or is_grouped_prompt(conversation.prompt):
-        return "judge"
     prompt = conversation.turns[0][1].lstrip()
+    for asked in (conversation.prompt, prompt):
+        if is_judge_prompt(asked) or is_grouped_prompt(asked):
+            return "judge"
     for beginning, kind in _BEGINNINGS:
         if prompt.startswith(beginning):
             return kind
