@@ -190,11 +190,12 @@ def critic(stack: Stack) -> Json:
 
 @pytest.fixture(scope="module")
 def replies(stack: Stack, critic: Json) -> Replies:
-    """The number that each judge gave, by run, unit, trait and judge; None for a reply that stands for no single one."""
+    """The number that each judge gave in the end, by run, unit, trait and judge."""
     found: Replies = {}
     for entry in stack.ledger(critic["id"]):
         if entry["kind"] == "judge":
-            _, _, run, _, unit, trait, judge = judged_path(entry["request_id"]).split("/")
+            # A follow-up has the same place and comes later: its reply replaces an unreadable one.
+            run, _, unit, trait, judge = judged_path(entry["request_id"]).split("/")[-5:]
             found[int(run), int(unit), int(trait), int(judge)] = (
                 9 if entry["reply"] == "N/A" else entry["given"]
             )
@@ -227,13 +228,20 @@ class TestTextJudgedOnSeveralTraitsByTwoJudges:
     def test_every_cell_is_what_the_judges_replied(
         self, stack: Stack, critic: Json, replies: Replies
     ) -> None:
-        assert None in replies.values()
+        assert None not in replies.values()
         truth = [
             self._cell(replies, 0, Scale(1, 5, 3, target=0)),
             self._cell(replies, 1, Scale(1, 5, 3, target=0)),
             self._cell(replies, 2, Scale(1, 7, 3, target=1)),  # [3, 5)
         ]
         assert_agrees(stack.results(critic["id"])["cells"], truth)
+
+    def test_every_unreadable_reply_was_repaired(self, stack: Stack, critic: Json) -> None:
+        ledger = [entry for entry in stack.ledger(critic["id"]) if entry["kind"] == "judge"]
+        unread = sum(entry["given"] is None and entry["reply"] != "N/A" for entry in ledger)
+        repairs = stack.results(critic["id"])["repairs"]
+        assert sum(each["unread"] for each in repairs) == unread > 0
+        assert sum(each["repaired"] for each in repairs) == unread
 
     def _cell(self, replies: Replies, trait: int, scale: Scale) -> Json:
         by_judge = [

@@ -221,9 +221,7 @@ class BatchCaller:
         *,
         waits: int,
     ) -> None:
-        request = ChatRequest(
-            model, system, user, f"{claim.job_id}/{path}/a{attempt}", turns=turns
-        ).placed()
+        request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}", turns=turns).placed()
         call = new_uuid()
         try:
             words = self.chat.encode(request)
