@@ -44,6 +44,11 @@ def judged_again(stack: Service, finished: Json) -> Json:
     return again(stack, finished, name="again")
 
 
+def judging_calls(job: Json) -> int:
+    """Return the number of a job's judging calls without follow-ups."""
+    return sum(row["calls"] for row in job["usage"]["by_model"] if row["stage"] == "judging")
+
+
 class TestTheSameJudges:
     def test_come_to_the_same_figures(self, stack: Service, finished: Json, judged_again: Json) -> None:
         ours, theirs = results_of(stack, judged_again), results_of(stack, finished)
@@ -53,7 +58,7 @@ class TestTheSameJudges:
         assert ours["completeness"] == "full"
 
     def test_are_asked_for_no_text(self, judged_again: Json) -> None:
-        assert {row["stage"] for row in judged_again["usage"]["by_model"]} == {"judging"}
+        assert {row["stage"] for row in judged_again["usage"]["by_model"]} == {"judging", "repairing"}
         assert judged_again["progress"]["judging"]["failed"] == 0
 
     def test_see_the_same_texts_sentences_and_places(
@@ -134,7 +139,7 @@ class TestSubmission:
         assert (answer.status_code, answer.json()["code"]) == (422, "idempotency_conflict")
 
     def test_calls_are_confirmed_by_what_judging_takes(self, stack: Service, judged_again: Json) -> None:
-        calls = sum(row["calls"] for row in judged_again["usage"]["by_model"])
+        calls = judging_calls(judged_again)
         body = judged_again["spec"] | {"confirm_calls": calls - 1}
         answer = stack.post("/v1/jobs", body)
         assert (answer.status_code, pointers(answer)) == (422, ["/confirm_calls"])
@@ -383,8 +388,7 @@ def test_judges_of_the_form_replace_those_of_its_json(stack: Service, finished: 
 def test_a_plan_knows_the_calls_exactly(stack: Service, judged_again: Json) -> None:
     plan = stack.post("/v1/jobs/plan", judged_again["spec"]).json()
     assert (plan["responses"], plan["estimated"]) == (RESPONSES, False)
-    asked = sum(row["calls"] for row in judged_again["usage"]["by_model"])
-    assert plan["calls"] == asked
+    assert plan["calls"] == plan["most_repair_calls"] == judging_calls(judged_again)
 
 
 @pytest.mark.parametrize(
