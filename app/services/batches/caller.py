@@ -9,13 +9,8 @@ from uuid import UUID
 from app.db.batches.calls import KnownCall, WantedCall
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
-<<<<<<< HEAD
-from app.domain.providers.model import ChatReply, ChatRequest, Model
-from app.ports import BATCH_LOST, BatchModel, FailureKind, ModelCallError, PriceBook
-=======
 from app.domain.providers.model import ChatReply, ChatRequest, Message, Model
-from app.ports import BatchModel, ModelCallError, PriceBook
->>>>>>> a392d8d8 (judging: ask judges once more for unreadable replies)
+from app.ports import BATCH_LOST, BatchModel, FailureKind, ModelCallError, PriceBook
 from app.services.execution.call_rows import (
     Attempt,
     CallKey,
@@ -124,19 +119,13 @@ class BatchCaller:
         except ModelCallError as error:
             waits = known.waits + is_rate_limited(error)
             attempts = Attempts(MOST_ROUNDS, known.attempt - claim.attempts_before, rate_limited=waits)
-            self._note_failure(error, attempts.failed, self.first_calls.kind(claim.job_id, model, key.stage))
+            self._note_failure(
+                error, attempts.failed, self.first_calls.kind(claim.job_id, model, key.first_stage)
+            )
             follows = attempts.after(error)
             if follows is Next.FAIL_ITEM:
-<<<<<<< HEAD
                 raise failed_for_good(error) from error
-            self._want(model, system, user, path, claim, known.attempt + 1, waits=waits)
-=======
-                kind = self.first_calls.kind(claim.job_id, model, key.first_stage)
-                if not await self.first_calls.stops(kind, error):
-                    raise failed_for_good(error) from error
-                raise stop.fail(must_stop(error, model, key.stage, all_alike=True)) from error
             self._want(model, system, user, turns, path, claim, known.attempt + 1, waits=waits)
->>>>>>> a392d8d8 (judging: ask judges once more for unreadable replies)
             if follows is Next.STOP_JOB:
                 raise stop.fail(must_stop(error, model, key.stage)) from error
             raise DeferredError(StopReason.BATCH) from error
@@ -196,13 +185,9 @@ class BatchCaller:
             self._account(unanswered_row(attempt, passed, error, self.prices), attempt)
             raise
         self._account(answered_row(attempt, passed, reply, self.prices), attempt)
-<<<<<<< HEAD
-        kind = self.first_calls.kind(claim.job_id, model, key.stage)
+        kind = self.first_calls.kind(claim.job_id, model, key.first_stage)
         self.first_calls.answered(kind)
         self.rounds.setdefault(kind, _Round()).answered = True
-=======
-        self.first_calls.answered(self.first_calls.kind(claim.job_id, model, key.first_stage))
->>>>>>> a392d8d8 (judging: ask judges once more for unreadable replies)
         return reply
 
     def _account(self, row: CallRow, attempt: Attempt) -> None:
