@@ -1740,6 +1740,26 @@ class Environments(TypedDict):
     """The most chosen first."""
 
 
+class FailedAsks(TypedDict):
+    """Unusable replies of the reasoner in steps of its preparation that are not ready."""
+
+    stage: str
+    task: str | None
+    """`null` for environments and personas."""
+    model: str | None
+    """The reasoner; `null` before its first call is recorded."""
+    asks: int
+    """Unusable replies so far."""
+    steps: int
+    """Steps that they concern; each is asked for several times."""
+    given_up: int
+    """Steps that failed."""
+    reason: str
+    """What the last reply lacks."""
+    reply: str
+    """The first 160 characters of the last reply. Untrusted text."""
+
+
 class FailedCalls(TypedDict):
     """Calls of one stage and model that failed in the same way."""
 
@@ -2339,6 +2359,8 @@ class JobDetail(TypedDict):
     """Failed calls by stage, model, code and message, the most frequent first; at most 50."""
     retrying: list[Retrying]
     """Models of a running job that have not yet answered any call of a stage; their calls are being retried."""
+    failed_asks: list[FailedAsks]
+    """Unusable replies of the reasoner, by stage and task, while PersonaGym's preparation or the generation of personas lacks something."""
     held: list[HeldModel]
     """Models that a running job waits for because a provider's limit is used up for several seconds or longer."""
     budget: BudgetAnswer | None

@@ -491,6 +491,8 @@ class Preparation(Base):
     """The same by reason, of personas."""
     error: Mapped[str | None]
     """What is missing, and why."""
+    reply: Mapped[str | None]
+    """The beginning of this ask's reply, if it lacks something that was asked for."""
 
 
 class Call(Base):

@@ -64,6 +64,20 @@ def failure_lines(job: Json) -> list[str]:
     return [printable(line) for line in lines]
 
 
+def failed_asks_words(job: Json) -> list[str]:
+    """The reasoner's unusable replies, such as ``sim/reasoner: 3 unusable replies for exemplars: …; last reply: "…"``."""
+    return [
+        printable(
+            f"{found['model'] or 'The reasoner'}: {counted(found['asks'], 'unusable reply', 'unusable replies')} for {found['stage']}"
+            + (f" of {found['task']}" if found["task"] else "")
+            + (f", {found['given_up']:,} given up" if found["given_up"] else "")
+            + f": {found['reason']}; "
+            + (f'last reply: "{found["reply"]}"' if found["reply"] else "the last reply is empty")
+        )
+        for found in job.get("failed_asks") or ()
+    ]
+
+
 def retrying_words(job: Json) -> list[str]:
     """What is tried again and has never succeeded, such as ``Retrying: api.openai.com can't be resolved, 17 attempts``."""
     return [

@@ -15,7 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from persona_assay.terminal.consoles import printable
-from persona_assay.terminal.failures import failure_view, retrying_words, status_words
+from persona_assay.terminal.failures import failed_asks_words, failure_view, retrying_words, status_words
 from persona_assay.terminal.quantities import SECONDS_PER_MINUTE, counted, dollars, duration
 
 Json = Mapping[str, Any]
@@ -124,7 +124,7 @@ class JobProgress:
             )
             bars.add_row(stage.name, bar, stage.of_total, _failed(stage))
         figures = Text(self.figures(), no_wrap=True, overflow="ellipsis")
-        return Group(bars, figures, *(Text(words, style="warning") for words in retrying_words(self._job)))
+        return Group(bars, figures, *(Text(words, style="warning") for words in self._warnings()))
 
     def line(self) -> str:
         """The same in one line of plain text."""
@@ -132,7 +132,10 @@ class JobProgress:
             f"{stage.name} {stage.of_total}" + (f" ({stage.failed:,} failed)" if stage.failed else "")
             for stage in self.stages
         ]
-        return " · ".join(stages + self._figures() + retrying_words(self._job))
+        return " · ".join(stages + self._figures() + self._warnings())
+
+    def _warnings(self) -> list[str]:
+        return retrying_words(self._job) + failed_asks_words(self._job)
 
     def figures(self) -> str:
         """The line of numbers."""

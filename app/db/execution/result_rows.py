@@ -124,6 +124,7 @@ class PreparationRow(NamedTuple):
     dropped: int
     error: str | None
     dropped_by: str = "{}"
+    reply: str | None = None
 
 
 class CallRow(NamedTuple):

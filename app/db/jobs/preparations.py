@@ -26,6 +26,7 @@ class StoredStep:
     dropped: int
     error: str | None
     dropped_by: Mapping[str, int] = field(default_factory=dict)
+    reply: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,9 +48,21 @@ class StepCounts:
     exact: bool
 
 
+class FailedAsksRow(NamedTuple):
+    """Asks of the reasoner in vain, in unfinished or failed steps of one kind and task."""
+
+    stage: str
+    task: str
+    asks: int
+    steps: int
+    given_up: int
+    reason: str
+    reply: str
+
+
 _LAST = (
     "SELECT DISTINCT ON (persona, kind, task, item) persona, kind, task, item, ask, status, content,"
-    " dropped, error, dropped_by FROM preparations WHERE job_id = :job AND tenant = :tenant"
+    " dropped, error, dropped_by, reply FROM preparations WHERE job_id = :job AND tenant = :tenant"
 )
 _OF_EACH_STEP = " ORDER BY persona, kind, task, item, ask DESC"
 
@@ -204,6 +217,26 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> dict[
     }
 
 
+async def failed_asks(connection: AsyncConnection, tenant: str, job_id: str) -> list[FailedAsksRow]:
+    """Asks in vain in steps that are not ready, by kind and task; reason and reply are those of the step asked most often."""
+    rows = await connection.execute(
+        text(
+            "WITH last AS (SELECT DISTINCT ON (persona, kind, task, item) * FROM preparations"
+            "  WHERE job_id = :job AND tenant = :tenant ORDER BY persona, kind, task, item, ask DESC)"
+            " SELECT DISTINCT ON (l.kind, l.task) l.kind, l.task, sum(n.asks) OVER w, count(*) OVER w,"
+            "  count(*) FILTER (WHERE l.status = 'failed') OVER w, n.error, n.reply"
+            " FROM last l CROSS JOIN LATERAL (SELECT count(*) AS asks, (array_agg(error ORDER BY ask DESC))[1] AS error,"
+            "  (array_agg(reply ORDER BY ask DESC))[1] AS reply FROM preparations p"
+            "  WHERE p.job_id = :job AND p.persona = l.persona AND p.kind = l.kind AND p.task = l.task"
+            "   AND p.item = l.item AND p.reply IS NOT NULL) n"
+            " WHERE l.status <> 'ready' AND n.asks > 0 WINDOW w AS (PARTITION BY l.kind, l.task)"
+            " ORDER BY l.kind, l.task, l.ask DESC, l.persona, l.item"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return [FailedAsksRow(*row) for row in rows]
+
+
 async def fix_plan(connection: AsyncConnection, held: PreparationClaim, questions: Mapping[str, int]) -> bool:
     """Replaces what was estimated, once a persona's environments tell how many questions there will be.
 
@@ -239,8 +272,8 @@ class FailedStep(NamedTuple):
     """A step that the reasoner was asked for in vain."""
 
     kind: str
-    asks: int
     error: str
+    reply: str | None
 
 
 async def failed_kind(
@@ -256,7 +289,7 @@ async def failed_kind(
     """
     rows = await connection.execute(
         text(
-            "SELECT kind, ask, error FROM preparations p WHERE tenant = :tenant AND job_id = :job"
+            "SELECT kind, error, reply FROM preparations p WHERE tenant = :tenant AND job_id = :job"
             " AND kind = ANY(:kinds) AND status = 'failed' AND ask > 0 AND NOT EXISTS (SELECT FROM preparations"
             "  WHERE job_id = :job AND kind = p.kind AND (status = 'ready' OR kind = 'questions' AND content <> '[]'))"
             " ORDER BY ask DESC, persona, kind, task, item LIMIT 1"

@@ -162,6 +162,19 @@ class Retrying(Answer):
     remedy: str = Field(description="What to do about it.")
 
 
+class FailedAsks(Answer):
+    """Unusable replies of the reasoner in steps of its preparation that are not ready."""
+
+    stage: str
+    task: str | None = Field(description="`null` for environments and personas.")
+    model: str | None = Field(description="The reasoner; `null` before its first call is recorded.")
+    asks: int = Field(description="Unusable replies so far.")
+    steps: int = Field(description="Steps that they concern; each is asked for several times.")
+    given_up: int = Field(description="Steps that failed.")
+    reason: str = Field(description="What the last reply lacks.")
+    reply: str = Field(description="The first 160 characters of the last reply. Untrusted text.")
+
+
 class JobDetail(Job):
     """A job with its progress and usage."""
 
@@ -174,6 +187,10 @@ class JobDetail(Job):
     retrying: list[Retrying] = Field(
         description="Models of a running job that have not yet answered any call of a stage; their calls are "
         "being retried."
+    )
+    failed_asks: list[FailedAsks] = Field(
+        description="Unusable replies of the reasoner, by stage and task, while PersonaGym's preparation or "
+        "the generation of personas lacks something."
     )
     held: list[HeldModel] = Field(
         description="Models that a running job waits for because a provider's limit is used up for several "

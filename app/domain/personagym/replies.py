@@ -13,6 +13,7 @@ from functools import cache
 
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.thoughts import after_thoughts
+from app.domain.personagym.checks import question_fault
 from app.domain.personagym.similarity import jaccard, normalised, shingles
 from app.domain.personagym.task import GRADE_SCALE
 
@@ -24,6 +25,7 @@ have 0.56, and 0.56 was the most that 1,575 pairs of questions put together from
 """
 _SHORTEST_QUESTION = 10
 _LONGEST_QUESTION = 4000
+_SHOWN_CHARACTERS = 160
 _MOST_LISTS = 20
 """A reply with more beginnings of lists is no list; the limit also bounds the work on hostile replies."""
 
@@ -65,9 +67,10 @@ class QuestionsRead:
         missing: How many are still wanted.
         duplicates: Elements left out because an earlier one has the same words.
         near_duplicates: Elements left out because an earlier one has almost the same words.
-        unusable: Elements left out because they are no question: shorter than 10 or longer than 4,000 characters.
+        unusable: Elements left out because they are no question to the persona.
         surplus: Good elements beyond those wanted.
         readable: Whether the reply holds a list at all.
+        faults: Reasons why elements are unusable, each once.
     """
 
     accepted: tuple[str, ...]
@@ -77,6 +80,14 @@ class QuestionsRead:
     unusable: int = 0
     surplus: int = 0
     readable: bool = True
+    faults: tuple[str, ...] = ()
+
+
+def beginning(reply: str) -> str:
+    """The first 160 characters of a reply, on one line."""
+    words = " ".join(reply[: 4 * _SHOWN_CHARACTERS].split())
+    cut = len(words) > _SHOWN_CHARACTERS or len(reply) > 4 * _SHOWN_CHARACTERS
+    return words[:_SHOWN_CHARACTERS].rstrip() + ("…" if cut else "")
 
 
 def read_list(reply: str, *, cut: bool = False) -> ListRead | None:
@@ -138,11 +149,12 @@ def read_questions(
     words = {normalised(question) for question in already}
     sets = [shingles(question) for question in words]
     accepted: list[str] = []
-    duplicates = near_duplicates = unusable = 0
+    duplicates = near_duplicates = 0
+    faults: list[str] = []
     for item in found.items:
         plain = normalised(item)
-        if not _SHORTEST_QUESTION <= len(item) <= _LONGEST_QUESTION:
-            unusable += 1
+        if fault := _fault(item):
+            faults.append(fault)
         elif plain in words:
             duplicates += 1
         elif any(jaccard(shingles(plain), other) >= NEAR_DUPLICATE for other in sets):
@@ -153,8 +165,20 @@ def read_questions(
             sets.append(shingles(plain))
     kept = tuple(accepted[:wanted])
     return QuestionsRead(
-        kept, wanted - len(kept), duplicates, near_duplicates, unusable, len(accepted) - len(kept)
+        kept,
+        wanted - len(kept),
+        duplicates,
+        near_duplicates,
+        len(faults),
+        len(accepted) - len(kept),
+        faults=tuple(dict.fromkeys(faults)),
     )
+
+
+def _fault(item: str) -> str | None:
+    if _SHORTEST_QUESTION <= len(item) <= _LONGEST_QUESTION:
+        return question_fault(item)
+    return f"is shorter than {_SHORTEST_QUESTION} or longer than {_LONGEST_QUESTION:,} characters"
 
 
 def read_exemplars(reply: str, *, scale: Scale = GRADE_SCALE, cut: bool = False) -> Mapping[int, str] | None:

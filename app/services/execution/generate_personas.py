@@ -22,7 +22,7 @@ from app.domain.personagym.generation import (
 from app.domain.personagym.prompts import persona_generation_prompt
 from app.domain.providers.model import ChatReply, Stage
 from app.services.execution.call_rows import CallKey
-from app.services.execution.prepare_persona import preparation_row
+from app.services.execution.prepare_persona import KEPT_CHARACTERS, preparation_row
 from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import REFUSING, ShardDependencies
 from app.services.execution.stop_signal import StopSignal
@@ -58,7 +58,7 @@ class MakingPersonas:
             try:
                 step = await self._advanced(step, await self._ask(step))
             except CallFailedError as error:
-                step = replace(step, status="failed", error=str(error))
+                step = replace(step, status="failed", error=str(error), reply=None)
             await self.deps.writer.add(self.claim, preparation_row(self.claim, step)).durable(self.claim)
 
     async def _ask(self, step: StoredStep) -> ChatReply:
@@ -95,4 +95,5 @@ class MakingPersonas:
             dropped=dropped.total(),
             dropped_by=dict(dropped),
             error=None if complete else error,
+            reply=None if new.accepted else reply.text[:KEPT_CHARACTERS],
         )

@@ -13,8 +13,19 @@ from app.db.execution.shards import PreparationClaim
 from app.db.jobs import preparations
 from app.db.jobs.preparations import StoredStep
 from app.domain.judging.hardening import MAX_REPLY_CHARACTERS
-from app.domain.personagym.prompts import environment_prompt, question_prompt, score_examples_prompt
-from app.domain.personagym.replies import read_exemplars, read_questions, select_environments
+from app.domain.personagym.checks import exemplar_fault
+from app.domain.personagym.prompts import (
+    environment_prompt,
+    question_prompt,
+    rubric_outline,
+    score_examples_prompt,
+)
+from app.domain.personagym.replies import (
+    QuestionsRead,
+    read_exemplars,
+    read_questions,
+    select_environments,
+)
 from app.domain.personagym.specification import GymTaskSpec
 from app.domain.providers.model import ChatReply, Stage
 from app.services.execution.call_rows import CallKey
@@ -28,8 +39,14 @@ from app.services.long_texts import read_text
 MAX_ASKS = 5
 """How often the reasoner is asked for the same thing."""
 
-QUOTED_CHARACTERS = 160
-"""Length of the beginning of an unusable reply that a step keeps."""
+KEPT_CHARACTERS = 4_000
+"""Length of the beginning of an unusable reply that is kept."""
+
+_NEEDED = {
+    Stage.ENVIRONMENTS: "list of environments",
+    Stage.QUESTIONS: "list of questions",
+    Stage.EXEMPLARS: "example for each score",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +57,15 @@ class Reading:
         content: All that the step has with it.
         dropped: What the reply gave and was not used.
         problem: What is still missing, and why; ``None`` where the step is complete.
+        fulfilled: Whether the reply gave all that was asked for, also where the step goes on.
+        reply: The beginning of the reply, unless it is fulfilled.
     """
 
     content: Sequence[str]
     dropped: int
     problem: str | None
+    fulfilled: bool = False
+    reply: str | None = None
 
 
 Prompt = Callable[[Sequence[str]], str]
@@ -130,9 +151,9 @@ class Preparation:
             missing = environment_and_missing(content)[1]
             found = read_questions(reply.text, missing, content, cut=_is_cut(reply))
             has = (*content, *found.accepted)
-            problem = None if len(has) == count else f"{len(has)} of {count} questions"
+            problem = None if len(has) == count else _missing(found, len(has), count)
             dropped = found.duplicates + found.near_duplicates + found.unusable + found.surplus
-            return Reading(has, dropped, problem)
+            return Reading(has, dropped, problem, fulfilled=not found.missing)
 
         return await self._step(key, ask, read, MAX_ASKS * (count // portion))
 
@@ -144,11 +165,14 @@ class Preparation:
             return
         question = questions.content[number]
         text = score_examples_prompt(self.gym.prompts, task.task, self.persona.description, question)
+        rubric = rubric_outline(self.gym.prompts, task.task)
 
         def read(reply: ChatReply, _: Sequence[str]) -> Reading:
             found = read_exemplars(reply.text, cut=_is_cut(reply))
             if found is None:
-                return Reading((), 0, "the reply is no example for each score")
+                return Reading((), 0, "the reply has no example for each score, each another text")
+            if fault := exemplar_fault(found, rubric, question):
+                return Reading((), 0, fault)
             return Reading([found[score] for score in sorted(found)], 0, None)
 
         await self._step(key, lambda _: text, read)
@@ -164,11 +188,18 @@ class Preparation:
             try:
                 reply = await self._ask(key, prompt(step.content), step.ask)
             except CallFailedError as error:
-                step = replace(step, status="failed", error=str(error))
+                step = replace(step, status="failed", error=str(error), reply=None)
             else:
                 step = _advanced(step, await self._reading(reply, read, step.content), most)
+            if step.status == "failed":
+                step = replace(step, error=self._blame(step))
             await self._store(step)
         return step
+
+    def _blame(self, step: StoredStep) -> str:
+        times = "once" if step.ask == 1 else f"{step.ask} times"
+        needed = _NEEDED[Stage(step.kind)]
+        return f"the reasoner {self.gym.reasoner.label}, asked {times}, gave no usable {needed}: {step.error}"
 
     def _begun(self, key: _Key) -> StoredStep:
         kind, task, item = key
@@ -183,14 +214,14 @@ class Preparation:
         )
 
     async def _reading(self, reply: ChatReply, read: Reader, content: Sequence[str]) -> Reading:
-        begins = _beginning(reply.text)
+        kept = reply.text[:KEPT_CHARACTERS]
         if len(reply.text) > MAX_REPLY_CHARACTERS:
             reply = reply._replace(text="")
         reading = await read_text(self.claim.tenant, reply.text, lambda _: read(reply, content))
-        if reading.problem is None:
+        if reading.problem is None or reading.fulfilled:
             return reading
         refused = "; the reasoner refused" if reply.finish_reason in REFUSING else ""
-        return replace(reading, problem=f"{reading.problem}{refused}; {begins}")
+        return replace(reading, problem=f"{reading.problem}{refused}", reply=kept)
 
     async def _give_up(self, key: _Key, reason: str) -> StoredStep:
         step = replace(self._begun(key), status="failed", error=reason)
@@ -216,16 +247,19 @@ def preparation_row(claim: PreparationClaim, step: StoredStep) -> PreparationRow
         dropped=step.dropped,
         error=step.error,
         dropped_by=preparations.encoded(step.dropped_by),
+        reply=step.reply,
     )
 
 
-def _beginning(text: str) -> str:
-    """Says how a reply begins, for example ``the last reply begins: "I'm sorry"``."""
-    words = " ".join(text[: 4 * QUOTED_CHARACTERS].split())
-    if not words:
-        return "the last reply is empty"
-    end = "…" if len(words) > QUOTED_CHARACTERS or len(text) > 4 * QUOTED_CHARACTERS else ""
-    return f'the last reply begins: "{words[:QUOTED_CHARACTERS].rstrip()}{end}"'
+def _missing(found: QuestionsRead, has: int, count: int) -> str:
+    """For example ``7 of 10 questions; a text in the list repeats an earlier question``."""
+    faults = list(found.faults)
+    if found.duplicates or found.near_duplicates:
+        faults.append("repeats an earlier question")
+    why = "the reply is no list" if not found.readable else ""
+    if faults:
+        why = f"a text in the list {', another '.join(faults)}"
+    return f"{has} of {count} questions" + (f"; {why}" if why else "")
 
 
 def _is_cut(reply: ChatReply) -> bool:
@@ -243,4 +277,5 @@ def _advanced(step: StoredStep, reading: Reading, most: int) -> StoredStep:
         content=tuple(reading.content),
         dropped=step.dropped + reading.dropped,
         error=reading.problem,
+        reply=reading.reply,
     )

@@ -15,7 +15,7 @@ from app.db.execution import failures
 from app.db.execution.failures import FailureRow
 from app.db.jobs import preparations, progress
 from app.db.jobs.jobs import JobRow
-from app.db.jobs.preparations import StepCounts
+from app.db.jobs.preparations import FailedAsksRow, StepCounts
 from app.db.jobs.progress import Counts, UsageRow
 from app.domain.jobs.status import JobStatus
 
@@ -61,6 +61,7 @@ class Progress:
         total: Over all its shards.
         leased: Over those that somebody works on.
         steps: Those of its preparations, by kind; empty for a job without any.
+        failed_asks: Asks in vain in those steps.
         usage: What its calls took, by stage and model.
         failures: What its failed calls failed of.
     """
@@ -68,6 +69,7 @@ class Progress:
     total: Counts
     leased: Counts
     steps: Mapping[str, StepCounts]
+    failed_asks: Sequence[FailedAsksRow]
     usage: Sequence[UsageRow]
     failures: Failures
 
@@ -84,13 +86,14 @@ async def read_progress(engine: AsyncEngine, job: JobRow, failed: Failures | Non
     async with single_statements(engine) as connection:
         total, leased = await progress.counts(connection, job.tenant, job.id)
         steps = await preparations.counts(connection, job.tenant, job.id) if total.preparations else {}
+        asks = await preparations.failed_asks(connection, job.tenant, job.id) if total.preparations else []
         usage = await progress.usage(connection, job.tenant, job.id)
         if failed is None or not failed.still_good(usage, running=job.status is JobStatus.RUNNING):
             at = time.monotonic()
             any_failed = any(row.failed_calls for row in usage)
             rows = await failures.histogram(connection, job.tenant, job.id) if any_failed else []
             failed = Failures(rows, usage, at)
-        return Progress(total, leased, steps, usage, failed)
+        return Progress(total, leased, steps, asks, usage, failed)
 
 
 @dataclass(slots=True)

@@ -15,12 +15,13 @@ from app.db.execution.response_cache import ReuseRow
 from app.db.jobs import budgets, jobs
 from app.db.jobs.budgets import Account
 from app.db.jobs.jobs import JobRow
-from app.db.jobs.preparations import StepCounts
+from app.db.jobs.preparations import FailedAsksRow, StepCounts
 from app.db.jobs.progress import Counts, UsageRow
 from app.domain.jobs.budget import NANOS, NO_LIMITS, UNITS
 from app.domain.jobs.contract import (
     BatchProgress,
     BudgetAnswer,
+    FailedAsks,
     HeldModel,
     Job,
     JobDetail,
@@ -30,6 +31,7 @@ from app.domain.jobs.contract import (
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.status import ENDING, JobStatus
 from app.domain.jobs.verdicts_request import imported_judges
+from app.domain.personagym.replies import beginning
 from app.domain.providers.failure import cause, may_pass, remedy
 from app.domain.providers.model import Stage
 from app.domain.providers.reuse import ReuseScope
@@ -93,6 +95,7 @@ async def view_job(
         cost=cost_of(found.usage),
         failures=failures_of(found.failures.rows),
         retrying=retrying_of(job.status, found.usage, found.failures.rows),
+        failed_asks=[_failed_asks(row, found.usage) for row in found.failed_asks],
         held=[] if holds is None else await _held(job, found.usage, holds),
         budget=budget,
         reuse=reuse,
@@ -275,6 +278,12 @@ def retrying_of(
                 remedy=remedy(row.code, row.http_status, row.model),
             )
     return list(found.values())
+
+
+def _failed_asks(row: FailedAsksRow, usage: Sequence[UsageRow]) -> FailedAsks:
+    reasoner = next((each.model for each in usage if each.stage == row.stage), None)
+    shown = {"task": row.task or None, "model": reasoner, "reply": beginning(row.reply)}
+    return FailedAsks(**row._asdict() | shown)
 
 
 def cost_of(rows: Sequence[UsageRow]) -> Cost:

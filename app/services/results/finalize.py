@@ -17,6 +17,7 @@ from app.db.jobs.retries import count_reopenings
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
+from app.domain.personagym.replies import beginning
 from app.domain.providers.model import Stage
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.stopping import INTERNAL_ERROR, settle, stop_error
@@ -30,12 +31,8 @@ log = structlog.get_logger(__name__)
 NOTHING_SUCCEEDED = "no_call_succeeded"
 NO_TEXT, NO_SCORE = "no_usable_text", "no_score"
 NO_PREPARATION = "preparation_failed"
-_NEEDED = {
-    Stage.ENVIRONMENTS: "list of environments",
-    Stage.QUESTIONS: "list of questions",
-    Stage.EXEMPLARS: "example for each score",
-}
 _BEFORE_TEXTS = (Stage.ENVIRONMENTS, Stage.QUESTIONS)
+_BEFORE_GRADES = (*_BEFORE_TEXTS, Stage.EXEMPLARS)
 
 MAX_FINALIZATIONS = 5
 """After so many errors of ours the job ends without stored results instead of being tried for ever."""
@@ -169,7 +166,7 @@ async def _useless(connection: AsyncConnection, job: JobRow, spec: JobSpec) -> J
     for number in spec.asked_judges:
         judge = spec.judges[number]
         if found := await failures.useless_verdicts(connection, job.id, number):
-            if error := await _unprepared(connection, job, spec, found, tuple(_NEEDED)):
+            if error := await _unprepared(connection, job, spec, found, _BEFORE_GRADES):
                 return error
             detail = f"none of the judge's verdicts has a score: {_counted(found)}"
             return stop_error(JobMustStopError(NO_SCORE, detail, judge.label, Stage.JUDGING))
@@ -185,10 +182,11 @@ async def _unprepared(
     step = await preparations.failed_kind(connection, job.tenant, job.id, kinds)
     if step is None:
         return None
-    stage, reasoner = Stage(step.kind), spec.gym.reasoner.label
-    times = "once" if step.asks == 1 else f"{step.asks} times"
-    detail = f"the reasoner {reasoner}, asked {times}, gave no usable {_NEEDED[stage]}: {step.error}"
-    return stop_error(JobMustStopError(NO_PREPARATION, detail, reasoner, stage))
+    detail = step.error
+    if step.reply is not None:
+        begins = beginning(step.reply)
+        detail += f'; the last reply begins: "{begins}"' if begins else "; the last reply is empty"
+    return stop_error(JobMustStopError(NO_PREPARATION, detail, spec.gym.reasoner.label, Stage(step.kind)))
 
 
 def _counted(found: list[UselessRow]) -> str:

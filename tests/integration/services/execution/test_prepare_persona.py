@@ -217,6 +217,72 @@ class TestPreparation:
         assert (await worker.finalize(job)).completeness == "full"
 
 
+class TestUnusableReply:
+    async def test_is_shown_with_its_reason_until_the_step_is_ready(
+        self, engine: AsyncEngine, worker: Worker, reasoner: Reasoner
+    ) -> None:
+        useless, shown = "Go back to the jail\nand ask for more food. " * 10, []
+
+        def script(path: str, _: str) -> str | None:
+            return useless if path in {"environments/0/1", "environments/0/2"} else None
+
+        class Watching(Reasoner):
+            async def complete(self, request: ChatRequest) -> ChatReply:
+                shown.append((await view_job(engine, TENANT, job.id)).failed_asks)
+                return await super().complete(request)
+
+        reasoner.script = script
+        reasoner.__class__ = Watching
+        job = await new_gym_job(engine)
+        await worker.run((await shard_ids(engine, job.id))[0])
+        (found,) = shown[2]
+        assert (found.stage, found.task, found.model) == ("environments", None, "simulated/sim-reasoner")
+        assert (found.asks, found.steps, found.given_up) == (2, 1, 0)
+        assert found.reason == "the reply is no complete list of environments of the pool"
+        assert found.reply.startswith("Go back to the jail and ask for more food. Go back")
+        assert len(found.reply) <= 161
+        assert shown[0] == shown[3] == []
+        kept = "SELECT reply FROM preparations WHERE job_id = :job AND kind = 'environments' ORDER BY ask"
+        assert [row.reply for row in await execute(engine, kept, job=job.id)] == [useless, useless, None]
+
+    @pytest.mark.parametrize(
+        ("stage", "reply", "reason"),
+        [
+            (
+                "questions",
+                '["Go back to the jail and ask for more food", "What would the farmer do on the field?"]',
+                "0 of 2 questions; a text in the list neither asks nor requests anything, another does not address",
+            ),
+            (
+                "exemplars",
+                usual("exemplars/", "") + " Therefore, the final score is **5",
+                "the exemplar for score 5 states a score",
+            ),
+            (
+                "exemplars",
+                usual("exemplars/", "").replace(
+                    "An example worth 3 of exemplars/.",
+                    "The response reasonably aligns with expected actions, but minor details are off.",
+                ),
+                "the exemplar for score 3 restates the rubric",
+            ),
+        ],
+    )
+    async def test_that_fails_a_check_is_asked_again_and_then_blames_the_reasoner(
+        self, stage: str, reply: str, reason: str, engine: AsyncEngine, worker: Worker, reasoner: Reasoner
+    ) -> None:
+        reasoner.script = lambda path, _: reply if path.startswith(stage) else None
+        job = await new_gym_job(engine)
+        await worker.run((await shard_ids(engine, job.id))[0])
+        (found,) = (await view_job(engine, TENANT, job.id)).failed_asks
+        assert (found.stage, found.task) == (stage, "expected_action")
+        assert found.given_up == found.steps
+        assert found.asks == MAX_ASKS * found.steps
+        blamed = f"the reasoner simulated/sim-reasoner, asked {MAX_ASKS} times, gave no usable"
+        assert found.reason.startswith(blamed)
+        assert reason in found.reason
+
+
 class TestReasonerThatCannot:
     async def test_without_environments_everything_fails_and_says_why(
         self, engine: AsyncEngine, worker: Worker, reasoner: Reasoner

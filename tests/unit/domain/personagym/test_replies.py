@@ -127,7 +127,7 @@ class TestQuestions:
 
     def test_fragments_and_novels_are_no_questions(self) -> None:
         assert read_questions(json.dumps(["Why?", "x" * 5000, PURSE]), 1) == QuestionsRead(
-            (PURSE,), 0, unusable=2
+            (PURSE,), 0, unusable=2, faults=("is shorter than 10 or longer than 4,000 characters",)
         )
 
     def test_a_cut_reply_keeps_its_complete_questions(self) -> None:
