@@ -3,12 +3,13 @@
 import contextlib
 import gc
 import importlib
+import json
 import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import TextIO
+from typing import TextIO, cast
 
 import structlog
 
@@ -51,6 +52,7 @@ def configure_logging(settings: Settings) -> None:
 
 def _log_to_standard_error(level: str, *, readable: bool) -> None:
     redact_logging()
+    stream = cast("TextIO", _UnfailingStream(sys.stderr))
     first: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.processors.add_log_level,
@@ -61,12 +63,10 @@ def _log_to_standard_error(level: str, *, readable: bool) -> None:
     structlog.configure(
         processors=[*first, render],
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelNamesMapping()[level.upper()]),
-        logger_factory=structlog.WriteLoggerFactory(
-            sys.stderr
-        ),  # a line by one write: threads don't mix theirs
+        logger_factory=structlog.WriteLoggerFactory(stream),  # a line by one write: threads don't mix theirs
         cache_logger_on_first_use=True,
     )
-    handler = _LibrariesHandler(sys.stderr)
+    handler = _LibrariesHandler(stream)
     handler.setFormatter(
         structlog.stdlib.ProcessorFormatter(
             foreign_pre_chain=[structlog.stdlib.add_logger_name, *first],
@@ -83,6 +83,22 @@ def _log_to_standard_error(level: str, *, readable: bool) -> None:
     logging.captureWarnings(capture=True)
     sys.excepthook = lambda _kind, error, _trace: _log_uncaught(error)
     threading.excepthook = lambda args: _log_uncaught(args.exc_value)
+
+
+class _UnfailingStream:
+    """A stream whose writes never raise: a full disk or a closed terminal must not fail the caller of a log line."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._stream.flush()
 
 
 class _LibrariesHandler(logging.StreamHandler[TextIO]):
@@ -110,7 +126,13 @@ def _redacting(render: structlog.typing.Processor) -> structlog.typing.Processor
     """The last of all processors: whatever it would write, it writes without keys."""
 
     def rendered(logger: object, method: str, event: structlog.typing.EventDict) -> str:
-        return redacted(str(render(logger, method, event)))
+        name = event.get("event")
+        try:
+            return redacted(str(render(logger, method, event)))
+        except Exception as error:  # noqa: BLE001 - a line that cannot be shown must not fail its caller
+            return json.dumps(
+                {"event": redacted(str(name)), "level": method, "unreadable": type(error).__name__}
+            )
 
     return rendered
 

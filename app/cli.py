@@ -73,6 +73,7 @@ def up(
         settings = _with_operator_file(settings)
         connections = _connections(settings)
         _require_keys_off_loopback(settings)
+        _require_usable(settings)
 
         from embedded.supervisor import Supervisor  # noqa: PLC0415
 
@@ -204,6 +205,27 @@ def _migrate(database_url: str, revision: str | None = None, *, service_url: str
     return None
 
 
+def _require_usable(settings: "Settings") -> None:
+    """Refuse secrets that no process takes and a Redis that does not answer; processes would wait for it without a word.
+
+    Raises:
+        CommandError: The message names the setting.
+    """
+    import asyncio  # noqa: PLC0415
+
+    from app.bootstrap import load_key_ring  # noqa: PLC0415
+    from app.settings import StartError  # noqa: PLC0415
+
+    _pepper(settings)
+    try:
+        load_key_ring(settings)
+        unreachable = settings.redis_url and asyncio.run(settings.require_redis().why_unreachable())
+    except StartError as error:
+        raise CommandError(str(error)) from error
+    if unreachable:
+        raise CommandError(f"REDIS_URL: Redis can't be used: {unreachable}")
+
+
 def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) -> "StackConfig":
     from embedded.services import StackConfig  # noqa: PLC0415
 
@@ -216,6 +238,7 @@ def _stack_config(settings: "Settings", simulator_args: tuple[str, ...] = ()) ->
         database_url=settings.database_url,
         redis_url=settings.redis_url,
         encryption_keys_file=settings.encryption_keys_file,
+        encryption_keys_set=settings.encryption_keys is not None,
         simulator_args=simulator_args,
         key_pepper_file=settings.key_pepper_file,
         owner_database_url=None if settings.database_url is None else settings.owner_database_url,

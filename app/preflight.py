@@ -20,7 +20,9 @@ async def check(settings: Settings) -> None:
     Raises:
         StartError: One of them would not start.
     """
-    settings.require_redis()
+    unreachable = await settings.require_redis().why_unreachable()
+    if unreachable is not None:
+        raise StartError(f"REDIS_URL: Redis can't be used: {unreachable}")
     load_operator_connections(settings)
     load_key_ring(settings)
     pepper = settings.read_key_pepper()

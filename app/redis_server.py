@@ -72,6 +72,19 @@ class RedisServer:
         client.connection_pool.connection_class = _cancellable(client.connection_pool.connection_class)
         return client
 
+    async def why_unreachable(self) -> str | None:
+        """Return why the server does not answer, as :func:`reason` words it, or ``None``."""
+        from redis.exceptions import RedisError  # noqa: PLC0415 - see above
+
+        client = self.client(CONNECT_SECONDS)
+        try:
+            await client.execute_command("PING")  # type: ignore[no-untyped-call] # redis-py leaves it untyped
+        except (RedisError, OSError) as error:
+            return reason(error)
+        finally:
+            await client.aclose()
+        return None
+
 
 def _cancellable(kind: "type[AbstractConnection]") -> "type[AbstractConnection]":
     """A kind of connection that loses no cancellation.

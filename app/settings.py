@@ -288,6 +288,8 @@ class Settings(BaseSettings):
             raise ValueError(f"must be a URL that begins with {', '.join(_REDIS)}")
         if url is not None and not url.startswith("unix://"):
             _check_form(url)
+            if re.fullmatch(r"/?[0-9]*", urlsplit(url).path) is None:
+                raise ValueError("its path must be the number of a database, such as redis://host:6379/0")
         return url
 
     @field_validator("public_url")
@@ -459,7 +461,7 @@ def _content(variable: str, file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise StartError(f"{variable}: {error}") from error
+        raise StartError(f"{variable}: {file}: {error.strerror or error}") from error
 
 
 def _text(variable: str, file: Path) -> str:

@@ -28,6 +28,7 @@ class StackConfig:
         database_url: a Postgres to use (SQLAlchemy URL); None starts one.
         redis_url: a Redis or Valkey to use; None starts one.
         encryption_keys_file: what the keys of connections are encrypted with; None makes one in `data_dir`.
+        encryption_keys_set: whether ASSAY_ENCRYPTION_KEYS in the environment holds these keys; then no file is used.
         simulator: whether to run the simulated provider.
         simulator_args: what its command line says besides its address.
         key_pepper_file: what the API hashes its keys with.
@@ -43,6 +44,7 @@ class StackConfig:
     database_url: str | None = None
     redis_url: str | None = None
     encryption_keys_file: Path | None = None
+    encryption_keys_set: bool = False
     simulator: bool = True
     simulator_args: tuple[str, ...] = ()
     key_pepper_file: Path | None = None

@@ -189,7 +189,9 @@ class Supervisor:
             database=database_url,
             redis=redis_url,
             simulator_port=free_port("127.0.0.1", 0) if config.simulator else None,
-            encryption_keys_file=config.encryption_keys_file or make_secret(config.data_dir / KEYS_FILE),
+            encryption_keys_file=None
+            if config.encryption_keys_set
+            else config.encryption_keys_file or make_secret(config.data_dir / KEYS_FILE),
             config_file=config.config_file,
         )
         specs = self._services(config, self._urls)
@@ -337,8 +339,10 @@ def _stop_together(processes: list[ManagedProcess]) -> None:
 
 @contextmanager
 def _on_signals(act: Callable[[], None]) -> Iterator[None]:
-    """Has SIGINT and SIGTERM call `act` instead of ending this process."""
-    earlier = {number: signal.signal(number, lambda *_: act()) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Call `act` on SIGINT, SIGTERM and SIGHUP (a closed terminal) instead of ending this process; `nohup` still ignores SIGHUP."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    wanted = [number for number in numbers if signal.getsignal(number) is not signal.SIG_IGN]
+    earlier = {number: signal.signal(number, lambda *_: act()) for number in wanted}
     try:
         yield
     finally:

@@ -29,6 +29,7 @@ from app.limits.timeline import (
 )
 from app.ports import CallOutcome, LimiterUnavailableError, Observation
 from app.telemetry.metrics import EMPTY_LEASES, LAPSED_SLOTS, count_pause, show_limit
+from app.telemetry.vital import start_vital
 
 _TICK = 0.004
 """Seconds between two looks at who may go: those whose moments passed meanwhile go together."""
@@ -159,7 +160,7 @@ class SharedRates:
         self._waiting.append(waiter)
         while True:
             if self._pump is None:
-                self._pump = asyncio.create_task(self._let_go())
+                self._pump = start_vital("rate limiter", self._let_go(), may_return=True)
             lapses = await waiter.passed
             if self._clock() <= lapses:
                 return

@@ -21,6 +21,7 @@ from app.limits.concurrency import MOST, START, Latencies, Sample, State, next_s
 from app.limits.outage import AWAY, Errors, Outage
 from app.limits.slots_script import SHARE
 from app.ports import CallOutcome, LimiterUnavailableError, Observation, ProviderUnreachableError
+from app.telemetry.vital import start_vital
 
 LASTING_SECONDS = 15.0
 """How long a share lasts that is not renewed."""
@@ -152,7 +153,7 @@ class SharedSlots:
             self._news.set()
         self._waiting.append(_Waiter(granted, tenant))
         if self._keeper is None:
-            self._keeper = asyncio.create_task(self._keep(), name="shared-slots")
+            self._keeper = start_vital("shared slots", self._keep(), may_return=True)
         try:
             await granted
         except asyncio.CancelledError:

@@ -19,6 +19,7 @@ from app.redis_server import reason
 from app.telemetry.exposition import snapshot
 from app.telemetry.metrics import LOOP_LAG, REGISTRY
 from app.telemetry.states import OK, StateLog
+from app.telemetry.vital import vital_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -110,13 +111,10 @@ class MetricsBoard:
     @contextlib.asynccontextmanager
     async def showing(self) -> AsyncIterator[None]:
         """Shows this process's metrics every few seconds, the loop's lag among them, and logs why Redis does not take them."""
-        tasks = [asyncio.create_task(self._keep_showing()), asyncio.create_task(self._measure_lag())]
         try:
-            yield
+            async with vital_tasks(metrics=self._keep_showing(), loop_lag=self._measure_lag()):
+                yield
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             with contextlib.suppress(RedisError, OSError):
                 await self._redis.hdel(self._key, self.process)
 

@@ -5,6 +5,8 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
+from app.telemetry.vital import vital_tasks
+
 BEAT_SECONDS = 5.0
 """How often it is touched. Probes should take a file as dead that is six times as old."""
 
@@ -23,12 +25,8 @@ async def beating(file: Path | None) -> AsyncIterator[None]:
         yield
         return
     _touch(file)
-    task = asyncio.create_task(_beat(file))
-    try:
+    async with vital_tasks(heartbeat=_beat(file)):
         yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def _beat(file: Path) -> None:

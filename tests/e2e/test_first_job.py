@@ -26,7 +26,12 @@ class Newcomer:
         self.directory = directory
         port = free_port("127.0.0.1", 0)
         self.url = f"http://127.0.0.1:{port}"
-        own = {"ASSAY_URL": self.url, "ASSAY_PORT": str(port), "LAB_KEY": key}
+        own = {
+            "ASSAY_URL": self.url,
+            "ASSAY_PORT": str(port),
+            "LAB_KEY": key,
+            "ASSAY_ENCRYPTION_KEYS": "ab" * 32,
+        }
         others = {"DATABASE_URL", "REDIS_URL", "ASSAY_CONFIG"}
         self.environment = {name: value for name, value in os.environ.items() if name not in others} | own
         # As shells and make leave them: empty, and of another program by the name of a file.

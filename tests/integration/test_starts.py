@@ -22,7 +22,7 @@ SECRET = "not-a-key-but-a-secret"
     ("process", "variables", "reason"),
     [
         ("api", {"ASSAY_MAX_STREAMS": "0"}, "ASSAY_MAX_STREAMS: Input should be greater than or equal to 1"),
-        ("api", {"ASSAY_CONFIG": "/missing/assay.yaml"}, "ASSAY_CONFIG: [Errno 2]"),
+        ("api", {"ASSAY_CONFIG": "/missing/assay.yaml"}, "ASSAY_CONFIG: /missing/assay.yaml: No such file"),
         ("worker1", {"REDIS_URL": SECRET}, "REDIS_URL: must be a URL that begins with redis://"),
         ("worker1", {"ASSAY_ENCRYPTION_KEYS": SECRET}, "ASSAY_ENCRYPTION_KEYS: key 1 is not 32 bytes"),
         ("sweeper", {"DATABASE_URL": ""}, "DATABASE_URL is not set"),

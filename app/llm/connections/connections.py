@@ -1,8 +1,8 @@
 """Which model providers there are, how they are reached, how fast they may be called and what they charge."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
 import yaml
@@ -305,13 +305,27 @@ def _simulated(name: str, kind: ConnectionKind, base_url: str) -> Connection:
     )
 
 
+class _UniqueKeyLoader(yaml.SafeLoader):
+    """YAML in which a key that appears twice in a mapping is an error; PyYAML keeps the last one silently."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
+        lines: dict[str, int] = {}
+        for key in (key for key, _ in node.value if isinstance(key, yaml.ScalarNode)):
+            if key.value in lines:
+                problem = f"{key.value!r} is already set in line {lines[key.value]}"
+                raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+            lines[key.value] = key.start_mark.line + 1
+        return super().construct_mapping(node, deep)
+
+
 def _parse(file_text: str) -> _File:
     try:
-        content = yaml.safe_load(file_text)
+        content = yaml.load(file_text, _UniqueKeyLoader)  # noqa: S506 - derived from SafeLoader
     except yaml.MarkedYAMLError as error:
         # The library's own message quotes the line, which might hold a key.
         line = error.problem_mark.line + 1 if error.problem_mark else "?"
-        problem = f"line {line}: not YAML: {error.problem}"
+        unreadable = "" if isinstance(error, yaml.constructor.ConstructorError) else "not YAML: "
+        problem = f"line {line}: {unreadable}{error.problem}"
     except yaml.YAMLError:
         problem = "not YAML"
     else:

@@ -22,6 +22,7 @@ from app.db.reasons import reason
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import JobStatus
 from app.services.execution.stop_signal import StoppedError, StopReason
+from app.telemetry.vital import start_vital
 
 log = structlog.get_logger(__name__)
 
@@ -113,7 +114,7 @@ class BudgetKeeper:
 
     def _serve(self, job_id: str, till: _JobReservations) -> None:
         if till.task is None:
-            till.task = asyncio.create_task(self._serve_all(job_id, till), name=f"budget of {job_id}")
+            till.task = start_vital(f"budget of {job_id}", self._serve_all(job_id, till), may_return=True)
 
     async def _serve_all(self, job_id: str, till: _JobReservations) -> None:
         try:

@@ -16,6 +16,7 @@ from app.db.execution import response_cache
 from app.db.execution.response_cache import KeptReply, Wish
 from app.db.health import is_away
 from app.db.reasons import reason
+from app.telemetry.vital import start_vital
 
 log = structlog.get_logger(__name__)
 
@@ -79,7 +80,7 @@ class ReplyDesk:
     def _serve(self) -> None:
         self._came.set()
         if self._task is None:
-            self._task = asyncio.create_task(self._serve_all(), name="replies")
+            self._task = start_vital("reply desk", self._serve_all(), may_return=True)
 
     async def _serve_all(self) -> None:
         try:

@@ -14,6 +14,7 @@ from app.db.execution.shards import AnyClaim
 from app.domain.jobs.status import RESUMABLE
 from app.services.execution.stop_signal import FRESH_SECONDS, StopReason, StopSignal
 from app.telemetry.metrics import LEASES_LOST
+from app.telemetry.vital import vital_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -101,17 +102,12 @@ class LeaseKeeper:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Works in the background."""
-        tasks = [
-            asyncio.create_task(self._repeat(self._renew, self._lease_seconds / RENEWALS_PER_LEASE)),
-            asyncio.create_task(self._repeat(self._check_jobs, JOB_CHECK_SECONDS)),
-            asyncio.create_task(self._watch()),
-        ]
-        try:
+        async with vital_tasks(
+            lease_renewal=self._repeat(self._renew, self._lease_seconds / RENEWALS_PER_LEASE),
+            job_checks=self._repeat(self._check_jobs, JOB_CHECK_SECONDS),
+            lease_watch=self._watch(),
+        ):
             yield
-        finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _repeat(self, step: Callable[[], Awaitable[None]], seconds: float) -> None:
         while True:

@@ -15,6 +15,7 @@ from app.db.execution.shards import AnyClaim
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.telemetry.metrics import ROWS_LOST, WRITER_BACKLOG
+from app.telemetry.vital import vital_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -151,14 +152,11 @@ class BatchWriter:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
         """Writes in the background; on leaving, everything that was added has been written or has failed."""
-        task = asyncio.create_task(self._run(), name="batch-writer")
-        try:
-            yield
-        finally:
-            await self._idle.wait()
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        async with vital_tasks(result_writer=self._run()):
+            try:
+                yield
+            finally:
+                await self._idle.wait()
 
     async def _run(self) -> None:
         loop, pace, rested = asyncio.get_running_loop(), Pace(), 0.0

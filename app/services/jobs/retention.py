@@ -14,6 +14,7 @@ from app.db.jobs import budgets, idempotency, jobs, retention
 from app.db.reasons import reason
 from app.db.sets import sets
 from app.db.uploads import uploads
+from app.telemetry.vital import vital_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -138,18 +139,12 @@ async def keep_forgetting(what: str, forget: Callable[[], Awaitable[bool]], seco
 @contextlib.asynccontextmanager
 async def removing(engine: AsyncEngine, keep_days: int | None, reply_days: int) -> AsyncIterator[None]:
     """Within, old replies, idempotency keys and uploads are removed, and expired jobs where ``keep_days`` is given."""
-    tasks = [
-        asyncio.create_task(
-            keep_forgetting("replies", partial(forget_replies, engine, reply_days), LOOK_SECONDS)
-        ),
-        asyncio.create_task(keep_forgetting("idempotency keys", partial(forget_keys, engine), KEYS_SECONDS)),
-        asyncio.create_task(keep_forgetting("uploads", partial(forget_uploads, engine), LOOK_SECONDS)),
-    ]
+    works = {
+        "old_replies": keep_forgetting("replies", partial(forget_replies, engine, reply_days), LOOK_SECONDS),
+        "old_keys": keep_forgetting("idempotency keys", partial(forget_keys, engine), KEYS_SECONDS),
+        "old_uploads": keep_forgetting("uploads", partial(forget_uploads, engine), LOOK_SECONDS),
+    }
     if keep_days is not None:
-        tasks.append(asyncio.create_task(keep_removing(engine, keep_days)))
-    try:
+        works["old_jobs"] = keep_removing(engine, keep_days)
+    async with vital_tasks(**works):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)

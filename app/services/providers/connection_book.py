@@ -24,6 +24,7 @@ from app.llm.connections.connections import (
     key_of,
 )
 from app.ports import FailureKind, ModelCallError
+from app.telemetry.vital import vital_tasks
 from app.vault.secret_cipher import SealError, SecretCipher
 
 log = structlog.get_logger(__name__)
@@ -165,13 +166,8 @@ class ConnectionBook:
         Args:
             renew: Is given the name of each connection that is another now, or gone.
         """
-        task = asyncio.create_task(self._keep(renew))
-        try:
+        async with vital_tasks(connections=self._keep(renew)):
             yield
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
 
     async def _keep(self, renew: Callable[[str], None]) -> None:
         while True:

@@ -13,6 +13,7 @@ from app.ports import ModelCallError, ProviderProbe, Queue
 from app.services.execution.call_outcomes import AWAY, outcome_of
 from app.services.execution.retries import PROVIDER_UNREACHABLE
 from app.services.jobs.control import queue_again
+from app.telemetry.vital import vital_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -38,12 +39,8 @@ async def resuming(
             except Exception:
                 log.exception("jobs of unreachable providers not looked after; trying again")
 
-    task = asyncio.create_task(repeat(), name="resuming")
-    try:
+    async with vital_tasks(resumption=repeat()):
         yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def resume_reachable(engine: AsyncEngine, queue: Queue, probe: ProviderProbe, window: int) -> list[str]:

@@ -17,6 +17,7 @@ from app.db.jobs import jobs
 from app.services.execution.background_tasks import FINALIZATION, BackgroundTasks, Finalize
 from app.services.execution.shard_work import ShardDependencies
 from app.services.scheduling.run_shard import claim_next, run_claimed
+from app.telemetry.vital import vital_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -53,12 +54,8 @@ async def guard_against_starvation(
                 except Exception:
                     log.exception("waiting jobs not looked after; trying again")
 
-    task = asyncio.create_task(repeat(), name="starvation guard")
-    try:
+    async with vital_tasks(starvation_guard=repeat()):
         yield
-    finally:
-        task.cancel()
-        await asyncio.gather(task, return_exceptions=True)
 
 
 async def start_waiting_shards(

@@ -11,6 +11,7 @@ from app.db.health import is_away
 from app.db.reasons import reason
 from app.services.watching.due import begin_due
 from app.services.watching.runs import Submitting, advance
+from app.telemetry.vital import vital_tasks
 
 log = structlog.get_logger(__name__)
 
@@ -20,12 +21,8 @@ LOOK_SECONDS = 5.0
 @contextlib.asynccontextmanager
 async def running_schedules(engine: AsyncEngine, deps: Submitting) -> AsyncIterator[None]:
     """Within, schedules are run."""
-    task = asyncio.create_task(_keep_running(engine, deps))
-    try:
+    async with vital_tasks(schedules=_keep_running(engine, deps)):
         yield
-    finally:
-        task.cancel()
-        await asyncio.wait([task])
 
 
 async def run_due(engine: AsyncEngine, deps: Submitting) -> None:

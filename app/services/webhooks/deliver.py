@@ -19,6 +19,7 @@ from app.domain.webhooks.webhook import retry_delay, sign
 from app.ports import WebhookError, WebhookSender
 from app.services.webhooks.secrets import opened
 from app.telemetry.metrics import count_webhook_attempt
+from app.telemetry.vital import vital_tasks
 from app.vault.secret_cipher import SealError, SecretCipher
 
 log = structlog.get_logger(__name__)
@@ -39,16 +40,8 @@ KEPT_DAYS = 30
 @contextlib.asynccontextmanager
 async def delivering(engine: AsyncEngine, sender: WebhookSender, ring: SecretCipher) -> AsyncIterator[None]:
     """Within, messages are delivered. What is on its way at the end is delivered again, by whoever comes next."""
-    tasks = [
-        asyncio.create_task(Deliveries(engine, sender, ring).run()),
-        asyncio.create_task(_forgetting(engine)),
-    ]
-    try:
+    async with vital_tasks(webhooks=Deliveries(engine, sender, ring).run(), old_messages=_forgetting(engine)):
         yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.wait(tasks)
 
 
 class Deliveries:

@@ -304,9 +304,12 @@ class TestEnd:
         with supervisor(scratch / "data") as stack:
             assert deeds(stack.urls.database)[:2] == ["worker started", "worker stopped"]
 
-    def test_a_request_to_terminate_stops_everything(self, scratch: Path) -> None:
+    @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+    def test_a_signal_or_a_closed_terminal_stops_everything(
+        self, scratch: Path, number: signal.Signals
+    ) -> None:
         with running_program(scratch) as (program, pids):
-            program.terminate()
+            program.send_signal(number)
             assert program.communicate()[0] == "stopped\n"
             assert program.returncode == 0
             assert not any(map(alive, pids))

@@ -530,10 +530,30 @@ class TestUp:
         assert f"no service has run in {directory}: start it there once" in result.stderr
         assert not directory.exists()
 
-    def test_a_wrong_variable_is_named(self) -> None:
-        result = CliRunner().invoke(app, ["up"], env={"ASSAY_WORKERS": "many"})
+    @pytest.mark.parametrize(
+        ("variables", "reason"),
+        [
+            ({"ASSAY_WORKERS": "many"}, "ASSAY_WORKERS: Input should be a valid integer"),
+            (
+                {"REDIS_URL": "redis://127.0.0.1:9/abc"},
+                "REDIS_URL: its path must be the number of a database",
+            ),
+            ({"REDIS_URL": "redis://127.0.0.1:9/0"}, "REDIS_URL: Redis can't be used: connection refused"),
+            ({"ASSAY_KEY_PEPPER_FILE": "/dev/null"}, "ASSAY_KEY_PEPPER_FILE: /dev/null is empty"),
+            ({"ASSAY_ENCRYPTION_KEYS": "short"}, "ASSAY_ENCRYPTION_KEYS: key 1 is not 32 bytes"),
+            ({"ASSAY_CONFIG": "/"}, "ASSAY_CONFIG: /: Is a directory"),
+            ({"ASSAY_CONFIG": "/missing.yaml"}, "ASSAY_CONFIG: /missing.yaml: No such file"),
+        ],
+    )
+    def test_a_wrong_variable_is_named_in_one_line(
+        self, variables: dict[str, str], reason: str, tmp_path: Path
+    ) -> None:
+        directory = tmp_path / "data"
+        result = CliRunner().invoke(app, ["up", "--data-dir", str(directory)], env=variables)
         assert result.exit_code == 3
-        assert "ASSAY_WORKERS: Input should be a valid integer" in result.stderr
+        assert reason in result.stderr
+        assert "Traceback" not in result.output
+        assert not directory.exists()
 
 
 class TestDemo:

@@ -167,6 +167,8 @@ class TestFile:
             ("connexions: {}", "connections: Field required"),
             ("- 1", "the file: "),
             ("a: [", "line 1: not YAML"),
+            ("connections:\n  x: {kind: openai}\n  x: {kind: openai}", "line 3: 'x' is already set in line 2"),
+            ("connections: {x: {kind: openai, kind: anthropic}}", "line 1: 'kind' is already set in line 1"),
             (HOSTED, "connections.hosted.api_key_env: the environment variable HOSTED_KEY is not set"),
         ],
     )  # fmt: skip
