@@ -231,6 +231,20 @@ class TestAgreement:
             before = agreement()
         assert agreement() < before
 
+    def test_the_console_counts_scores_for_what_people_call_not_applicable(
+        self, service: Service, finished: Json, texts: list[Json]
+    ) -> None:
+        page = f"/jobs/{finished['id']}/labels"
+        title = "People: not applicable, judge: scored"
+        assert title not in service.get(page).text
+        scored = [
+            (text, n) for text in texts for n in range(len(text["units"])) if judged(text, n) is not None
+        ]
+        keep(service, *(said(*place, "not_applicable") for place in scored[:3]))
+        _, shown, table = service.get(page).text.partition(title)
+        assert shown
+        assert "100 % of 3" in table
+
 
 class TestRounds:
     def draw(self, service: Service, job: Json, **body: object) -> Any:

@@ -44,6 +44,7 @@ async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
             drawn.model_dump(mode="json") for drawn in await newest_rounds(services.engine, tenant, job_id)
         ],
         most=MOST_THINGS,
+        people=await services.results.read_people(job),
         study_tables=study_tables(await services.results.read_study(job)),
         calibrated=await services.results.calibration.models(job),
     )

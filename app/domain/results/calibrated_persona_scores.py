@@ -11,6 +11,7 @@ import numpy as np
 from app.domain.labels.calibration import PERSONA_SCORE, CalibratedFigure
 from app.domain.personagym.scores import SCORES, Grade
 from app.domain.statistics.labelled_personas import JudgedTask, calibrated_score
+from app.domain.statistics.prediction_powered import FEWEST_OF_STRATUM
 
 NO_LABEL = "no_label: of some task none of these answers was drawn and graded by people"
 
@@ -175,6 +176,22 @@ def _figure(
     ]
     low, high = SCORES
     bounds = (low, high) if len(sides) == 1 else (low - high, high - low)
-    return CalibratedFigure(
-        keys, PERSONA_SCORE, calibrated_score(len(personas), rows), bounds, len(personas), NO_LABEL
+    lacking = _lacking_labels(rows)
+    found = None if lacking else calibrated_score(len(personas), rows)
+    return CalibratedFigure(keys, PERSONA_SCORE, found, bounds, len(personas), lacking or NO_LABEL)
+
+
+def _lacking_labels(sides: Sequence[Mapping[str, JudgedTask]]) -> str:
+    """Say which tasks lack graded answers for a figure; empty if none does, or if a task has none at all."""
+    graded = [(task, len(each.said), each.answers) for side in sides for task, each in side.items()]
+    short = [
+        f"{min(FEWEST_OF_STRATUM, answers) - labels} in {task}"
+        for task, labels, answers in graded
+        if labels < min(FEWEST_OF_STRATUM, answers)
+    ]
+    if not short or not all(labels for _, labels, _ in graded):
+        return ""
+    return (
+        f"too_few_scored_labels: more answers graded by people are needed: {', '.join(dict.fromkeys(short))}; each task"
+        f" needs {FEWEST_OF_STRATUM} of each model"
     )

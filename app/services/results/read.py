@@ -12,7 +12,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import count_reopenings
-from app.domain.labels.human_agreement import HumanStudy
+from app.domain.labels.human_agreement import HumanAgreement, HumanStudy
 from app.domain.results.contract import Results, json_text
 from app.services.job_context import JobContexts
 from app.services.results.calibration import CalibrationReader
@@ -76,6 +76,10 @@ class ResultsReader:
         if agreement is None:
             return results
         return f'{results.removesuffix("}")},"human_agreement":{json_text(agreement)}}}'
+
+    async def read_people(self, job: JobRow) -> list[HumanAgreement]:
+        """Return how far people agree with a job's judges; nothing where nobody has annotated it."""
+        return await self._people.read(job) or []
 
     async def read_study(self, job: JobRow) -> HumanStudy:
         """How far people agree with a job's judges by model and task."""

@@ -87,6 +87,19 @@ class TestPeople:
         assert "sentences, E21.00[" in text
         assert "]11judge/one1.00[" in text
 
+    async def test_it_counts_what_people_call_not_applicable_and_a_judge_scores(self) -> None:
+        places = [Place(0, n, 0, 0) for n in range(4)]
+        found = [Annotation("anna", "E", places[0], None, Answer.SCORED, 4)]
+        found += [Annotation("anna", "E", place, None, Answer.NOT_APPLICABLE, None) for place in places[1:]]
+        scores: dict[tuple[str | None, Place], float] = {("E", places[0]): 4, ("E", places[1]): 3}
+        declined = {"judge/one": {("E", places[2]), ("E", places[3])}}
+        groups = annotation_agreement(found, {}, {"judge/one": scores}, 0, Sampling(), declined)
+        text = await section([group.model_dump(exclude_unset=True) for group in groups])
+        _, title, after = text.partition("Sentences without the trait")
+        assert title
+        # One of three that she calls not applicable has a score; three of all four are answered alike.
+        assert "Ejudge/one33 % of 30.75" in after
+
     async def test_it_does_not_elsewhere(self) -> None:
         assert await section(None) == ""
 

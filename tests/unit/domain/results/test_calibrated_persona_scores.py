@@ -68,6 +68,18 @@ class TestAnEstimate:
         again = found.labels_for(1.96 * found.variance**0.5, SCORES)[0]
         assert abs(again - found.labels) <= 1
 
+    def test_needs_four_graded_answers_of_each_task_or_all_that_there_are(self) -> None:
+        grades = [scored(4, "m", f"p{n}", task, "0", 0) for n in range(5) for task in ("t", "u")]
+        grades += [scored(4, "m", "p0", "v", "0", 0)]
+        people = {Answer("m", f"p{n}", "t", "0", 0): (4,) for n in range(3)}
+        people |= {Answer("m", f"p{n}", "u", "0", 0): (3,) for n in range(4)}
+        people |= {Answer("m", "p0", "v", "0", 0): (3,)}
+        made = GradeCalibration(grades, ("t", "u", "v"), people)
+        reason = total(made, model="m", task="t").texts().reason or ""
+        assert reason.startswith("too_few_scored_labels: more answers graded by people are needed: 1 in t;")
+        assert total(made, model="m", task="u").found is not None
+        assert total(made, model="m", task="v").found is not None
+
     def test_counts_a_question_once_and_leaves_out_who_lacks_a_task(self) -> None:
         made = GradeCalibration(
             [
@@ -78,11 +90,15 @@ class TestAnEstimate:
                 scored(1, "m", "b", "t", "0", 0),
             ],
             ("t", "u"),
-            {Answer("m", "a", "t", "1", 0): (4, 5), Answer("m", "a", "u", "0", 0): (3,)},
+            {
+                **{Answer("m", "a", "t", "0", run): (score,) for run, score in enumerate((1, 5, 3))},
+                Answer("m", "a", "t", "1", 0): (4, 5),
+                Answer("m", "a", "u", "0", 0): (3,),
+            },
         )
         whole = total(made, model="m")
         assert whole.found is not None
-        assert (whole.cells, whole.found.judged, whole.found.labels) == pytest.approx((1, (4 + 2) / 2, 2))
+        assert (whole.cells, whole.found.judged, whole.found.labels) == pytest.approx((1, (4 + 2) / 2, 5))
         of_task = total(made, model="m", task="t")
         assert of_task.found is not None
         assert (of_task.cells, of_task.found.judged) == pytest.approx((2, (4 + 1) / 2))

@@ -70,20 +70,24 @@ async def no_responses() -> AsyncIterator[JudgedResponse]:
 
 
 @pytest.mark.parametrize(
-    ("judges", "codes"),
+    ("judges", "codes", "conclusion"),
     [
-        ([LARGER, SMALLER], {"one_score"}),
-        ([LARGER, SMALLER], {"chance_agreement"}),
-        # The number of one option with the words of another, and hardly ever another number than 1.
-        ([SMALLEST], {"contradicting_replies", "one_score"}),
+        (
+            [LARGER, SMALLER],
+            {"one_score", "chance_agreement", "never_not_applicable"},
+            f"The judges {LARGER} and {SMALLER} cannot be trusted.",
+        ),
+        # The number of one option with the words of another.
+        ([SMALLEST], {"contradicting_replies"}, f"The judge {SMALLEST} cannot be trusted."),
     ],
 )
-async def test_the_first_line_says_not_to_trust_them(judges: list[str], codes: set[str]) -> None:
+async def test_the_first_line_says_not_to_trust_them(
+    judges: list[str], codes: set[str], conclusion: str
+) -> None:
     warnings = warnings_about(judges)
-    assert not codes.isdisjoint(each.code for each in warnings)
+    assert {each.code for each in warnings} == codes
     first = headline(warnings, 1)
-    assert first is not None
-    assert "cannot be trusted" in first
+    assert first == conclusion
     results = read(results_of([response_of("Yes.", ("Yes.", 5))])).model_copy(
         update={"headline": first, "warnings": warnings}
     )
@@ -93,3 +97,9 @@ async def test_the_first_line_says_not_to_trust_them(judges: list[str], codes: s
     shown = text.rpartition("fidelity report")[2].strip().removeprefix(title).strip()
     assert shown.startswith(first)
     assert shown.removeprefix(first).strip().startswith(warnings[0].message)
+
+
+def test_the_share_of_contradicting_replies_is_that_of_people_who_read_them() -> None:
+    (warning,) = warnings_about([SMALLEST])
+    # 129 of 181 in the audit of all replies; the file has 127 of them.
+    assert warning.value == pytest.approx(129 / 181, abs=0.02)
