@@ -4,9 +4,12 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+PATIENCE = 600.0
+"""Seconds after which a test gives up. On a busy machine everything takes minutes; no result depends on it."""
 
-def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
-    """Whether something holds now or within `seconds`."""
+
+def eventually(holds: Callable[[], bool], seconds: float = PATIENCE) -> bool:
+    """Wait until something holds; return whether it does within `seconds`."""
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         if holds():

@@ -21,6 +21,7 @@ from app.main import create_app
 from app.settings import Settings
 from embedded.supervisor import free_port
 from tests.databases import libpq_url
+from tests.observe import PATIENCE
 
 APP = create_app(Settings(database_url="postgresql://unused", redis_url="redis://unused"))
 """Tells what is served; it serves nothing itself."""
@@ -108,7 +109,7 @@ class Service:
         self.process = process
         self.log = log
         self.http = httpx2.Client(
-            base_url=url, timeout=60, trust_env=False, event_hooks={"response": [verify]}
+            base_url=url, timeout=PATIENCE, trust_env=False, event_hooks={"response": [verify]}
         )
 
     def get(self, path: str, **options: Any) -> httpx2.Response:
@@ -131,7 +132,7 @@ class Service:
         job: Json = self.get(f"/v1/jobs/{job_id}").json()
         return job
 
-    def wait(self, job_id: str, *statuses: str, seconds: float = 60.0) -> Json:
+    def wait(self, job_id: str, *statuses: str, seconds: float = PATIENCE) -> Json:
         """The job, once it is in one of these states."""
         deadline = time.monotonic() + seconds
         while (job := self.job(job_id))["status"] not in statuses:
@@ -208,11 +209,11 @@ def serving(
             yield service
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(PATIENCE)
 
 
 def _await_listening(service: Service, process: subprocess.Popen[bytes], log: Path) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             service.get("/healthz")

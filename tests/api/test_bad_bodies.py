@@ -9,6 +9,7 @@ import pytest
 
 from app.api.http.strict_json import LARGE_BYTES
 from tests.api.service import Json, Service, compact, job_body
+from tests.observe import PATIENCE
 
 pytestmark = pytest.mark.usefixtures("nothing_created")
 
@@ -128,6 +129,6 @@ class TestTooLargeBodies:
 def speak(api: Service, request: bytes) -> bytes:
     """The first bytes of the answer to a request that no client library would send."""
     parts = urlsplit(api.url)
-    with socket.create_connection((str(parts.hostname), parts.port or 0), timeout=10) as connection:
+    with socket.create_connection((str(parts.hostname), parts.port or 0), timeout=PATIENCE) as connection:
         connection.sendall(request)
         return connection.recv(65536)

@@ -44,7 +44,7 @@ def ended(stack: Service, body: Json) -> Json:
     path = "/v1/persona-sets" if "generate" in body else "/v1/jobs"
     made = stack.post(path, body)
     assert made.status_code == 202, made.text
-    return stack.wait(made.json()["id"], "completed", "failed", seconds=240)
+    return stack.wait(made.json()["id"], "completed", "failed")
 
 
 def by_rubrics(stack: Service) -> Json:
@@ -72,7 +72,7 @@ def cancelled(stack: Service) -> Json:
     while not stack.job(job_id)["progress"]["judging"]["succeeded"]:
         pass
     assert stack.post(f"/v1/jobs/{job_id}/cancel").is_success
-    return stack.wait(job_id, "cancelled", seconds=240)
+    return stack.wait(job_id, "cancelled")
 
 
 def on_another_jobs(stack: Service) -> Json:

@@ -71,7 +71,7 @@ def job(stack: Service, texts: list[Text]) -> Iterator[Json]:
         "judges": ["simulated/sim-judge"],
         "judging": {"sentences_per_call": 20},
     }
-    made = stack.wait(stack.submit(body)["id"], "completed", seconds=240)
+    made = stack.wait(stack.submit(body)["id"], "completed")
     people = {each.text: each.people for each in texts}
     said = {
         response["id"]: people[response["text"]]

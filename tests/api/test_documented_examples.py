@@ -52,14 +52,12 @@ TOLD = (
 )
 
 
-@pytest.mark.timeout(600)  # three programs, beside whatever else the machine does
 def test_the_programs_do_what_they_say(stack: Service, tmp_path: Path) -> None:
     for example, told in zip(blocks(CLIENT, "python"), TOLD, strict=True):  # the last reads the job before
         done = _run([sys.executable, "-c", example], stack, tmp_path)
         assert re.search(told, done, re.DOTALL), done
 
 
-@pytest.mark.timeout(600)  # seven commands and 2,200 calls, beside whatever else the machine does
 def test_the_tutorial_goes_as_it_says(stack: Service, tmp_path: Path) -> None:
     job = blocks(TUTORIAL, "yaml")[0].replace("iterations: 2", "iterations: 1")  # half of the calls suffice
     (tmp_path / "job.yaml").write_text(job)

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import httpx2
 
 from tests.api.service import Json, Service, job_body, pointers
-
-TIMEOUT_SECONDS = 90.0
+from tests.observe import PATIENCE
 
 
 @dataclass(frozen=True)
@@ -27,7 +26,7 @@ def listening(
     """The answer, and its events as they come. The service's own client would read to the end first."""
     headers = {} if last_event_id is None else {"Last-Event-ID": last_event_id}
     with (
-        httpx2.Client(base_url=service.url, timeout=TIMEOUT_SECONDS, trust_env=False) as client,
+        httpx2.Client(base_url=service.url, timeout=PATIENCE, trust_env=False) as client,
         client.stream("GET", f"/v1/jobs/{job_id}/events", headers=headers) as response,
     ):
         yield response, _events(response)

@@ -28,7 +28,7 @@ def gym(stack: Service) -> Json:
         "reasoner": "simulated/sim-reasoner",
         "judges": list(JUDGES),
     }
-    return stack.wait(stack.submit(body)["id"], "completed", seconds=240)
+    return stack.wait(stack.submit(body)["id"], "completed")
 
 
 @pytest.fixture(scope="module")

@@ -9,6 +9,7 @@ import httpx2
 import pytest
 
 from tests.api.service import Service
+from tests.observe import PATIENCE
 from tests.unit.importers.samples import FILES, json_lines
 
 Files = dict[str, tuple[str, bytes]]
@@ -20,7 +21,7 @@ FORM = re.compile(r'name="(kept|kept_name|planned|key)" value="([^"]*)"')
 
 def post(api: Service, **sent: Any) -> httpx2.Response:
     """As a browser posts, which is answered in pages, also where something is wrong."""
-    return httpx2.post(f"{str(api.http.base_url).rstrip('/')}/import", timeout=60, **sent)
+    return httpx2.post(f"{str(api.http.base_url).rstrip('/')}/import", timeout=PATIENCE, **sent)
 
 
 def send(api: Service, file: tuple[str, bytes] | None, **fields: str) -> httpx2.Response:

@@ -18,12 +18,12 @@ import psutil  # type: ignore[import-untyped] # it comes without types
 import pytest
 import requests
 
-from app.api.http.limits import HEADER_BYTES, MOST_HEADERS, URL_BYTES
+from app.api.http.limits import HEADER_BYTES, MOST_HEADERS, STALLED_SECONDS, URL_BYTES
 from app.serve import HEAD_BYTES
 from app.settings import Settings
 from tests.api.service import MOST_STREAMS, Json, Service, job_body
 from tests.faults.trial import report
-from tests.observe import eventually
+from tests.observe import PATIENCE, eventually
 
 MOST_BYTES: int = Settings.model_fields["max_body_bytes"].default
 MEBIBYTE = 1 << 20
@@ -52,7 +52,7 @@ def sent(api: Service, path: str, media_type: str, size: int, *, chunked: bool) 
     content = b"x" * size
     pieces = (content[at : at + MEBIBYTE] for at in range(0, size, MEBIBYTE))
     headers = {"content-type": media_type}
-    with httpx2.Client(base_url=api.url, timeout=60, trust_env=False) as client:
+    with httpx2.Client(base_url=api.url, timeout=PATIENCE, trust_env=False) as client:
         return client.post(path, content=pieces if chunked else content, headers=headers)
 
 
@@ -89,11 +89,13 @@ class TestBodies:
 def by_requests(url: str, body: bytes) -> list[str]:
     with requests.Session() as session:
         session.trust_env = False
-        return [session.post(url, body, headers={"content-type": JSON}, timeout=60).text for _ in range(2)]
+        return [
+            session.post(url, body, headers={"content-type": JSON}, timeout=PATIENCE).text for _ in range(2)
+        ]
 
 
 def by_httpx(url: str, body: bytes) -> list[str]:
-    with httpx2.Client(timeout=60, trust_env=False) as client:
+    with httpx2.Client(timeout=PATIENCE, trust_env=False) as client:
         return [client.post(url, content=body, headers={"content-type": JSON}).text for _ in range(2)]
 
 
@@ -113,7 +115,7 @@ def by_urllib(url: str, body: bytes) -> list[str]:
     """Asks to close the connection, and sends all before it reads."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     with pytest.raises(urllib.error.HTTPError) as refused:
-        opener.open(urllib.request.Request(url, body, {"content-type": JSON}), timeout=60)
+        opener.open(urllib.request.Request(url, body, {"content-type": JSON}), timeout=PATIENCE)
     with refused.value as answer:
         return [answer.read().decode()]
 
@@ -222,8 +224,8 @@ async def slowest_poll(api: Service, job: Json, clients: int, polls: int) -> flo
     slow = [asyncio.create_task(trickle(number)) for number in range(clients)]
     longest = 0.0
     async with (
-        httpx2.AsyncClient(base_url=api.url, timeout=60, trust_env=False) as client,
-        asyncio.timeout(120),
+        httpx2.AsyncClient(base_url=api.url, timeout=PATIENCE, trust_env=False) as client,
+        asyncio.timeout(PATIENCE),
     ):
         await ready.wait()
         for _ in range(polls):
@@ -241,7 +243,7 @@ async def slowest_poll(api: Service, job: Json, clients: int, polls: int) -> flo
 class TestSlowClients:
     async def test_a_hundred_of_them_stop_no_poll(self, running_api: Service) -> None:
         job = await asyncio.to_thread(running_api.submit, job_body())
-        assert await slowest_poll(running_api, job, 100, 10) < 10
+        assert await slowest_poll(running_api, job, 100, 10) < STALLED_SECONDS
 
     @pytest.mark.long
     async def test_a_thousand_of_them_stop_no_poll(self, running_api: Service) -> None:

@@ -49,7 +49,7 @@ def judged(stack: Service, given: list[Json]) -> str:
         "responses": given,
         "judges": ["simulated/sim-judge"],
     }
-    return str(stack.wait(stack.submit(body)["id"], "completed", seconds=600)["id"])
+    return str(stack.wait(stack.submit(body)["id"], "completed")["id"])
 
 
 @pytest.fixture(scope="module")

@@ -4,8 +4,8 @@ import time
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api.service import Service, job_body
+from tests.observe import PATIENCE
 
-PATIENCE = 60.0
 PERSONA = "an outspoken lighthouse keeper"
 
 

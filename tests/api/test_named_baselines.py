@@ -10,6 +10,7 @@ from click.testing import CliRunner
 
 from app.cli import app
 from tests.api.service import Json, Service, job_body, pointers
+from tests.observe import PATIENCE
 
 
 @pytest.fixture
@@ -163,7 +164,7 @@ class TestPage:
         def send(path: str, **fields: str) -> httpx2.Response:
             headers = {"Origin": stack.url, "Accept": "text/html"}
             return httpx2.post(
-                f"{stack.url}{path}", data=fields, headers=headers, timeout=60, trust_env=False
+                f"{stack.url}{path}", data=fields, headers=headers, timeout=PATIENCE, trust_env=False
             )
 
         wrong = send(place, name="GPT-4o", model="shy")

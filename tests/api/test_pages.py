@@ -12,13 +12,14 @@ from psycopg.types.json import Jsonb
 
 from tests.api.service import Json, Service, job_body
 from tests.databases import libpq_url
+from tests.observe import PATIENCE
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 def look(service: Service, path: str) -> httpx2.Response:
     """What a browser gets; the service's own client holds errors to the API's form."""
-    return httpx2.get(f"{service.url}{path}", headers=BROWSER, timeout=30, trust_env=False)
+    return httpx2.get(f"{service.url}{path}", headers=BROWSER, timeout=PATIENCE, trust_env=False)
 
 
 class TestPages:
@@ -123,7 +124,7 @@ FORM = {
 def post(service: Service, path: str, form: Mapping[str, str | list[str]] | None = None) -> httpx2.Response:
     """What a browser gets that sends a form from one of our own pages."""
     headers = BROWSER | {"Sec-Fetch-Site": "same-origin"}
-    return httpx2.post(f"{service.url}{path}", data=form, headers=headers, timeout=30, trust_env=False)
+    return httpx2.post(f"{service.url}{path}", data=form, headers=headers, timeout=PATIENCE, trust_env=False)
 
 
 class TestForm:

@@ -25,7 +25,7 @@ def job(stack: Service) -> Json:
         "reasoner": "simulated/sim-reasoner",
         "judges": ["simulated/sim-judge-lenient"],
     }
-    return stack.wait(stack.submit(body)["id"], "completed", seconds=240)
+    return stack.wait(stack.submit(body)["id"], "completed")
 
 
 @pytest.fixture(scope="module")

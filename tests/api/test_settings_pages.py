@@ -17,6 +17,7 @@ from tests.api.test_connections import KEY, PUBLIC
 from tests.api.test_pages import BROWSER
 from tests.conftest import scratch_directory
 from tests.databases import Databases
+from tests.observe import PATIENCE
 
 Headers = dict[str, str]
 HOOK = "https://93.184.215.14/hooks"
@@ -43,7 +44,7 @@ def keys(service: Service) -> Iterator[dict[str, Headers]]:
 
 
 def look(service: Service, path: str, key: Headers) -> httpx2.Response:
-    return httpx2.get(f"{service.url}{path}", headers=BROWSER | key, timeout=60, trust_env=False)
+    return httpx2.get(f"{service.url}{path}", headers=BROWSER | key, timeout=PATIENCE, trust_env=False)
 
 
 def send(
@@ -52,7 +53,9 @@ def send(
     """What a browser gets that sends a form from one of our own pages."""
     headers = BROWSER | key | {"Sec-Fetch-Site": "same-origin", "Content-Type": FORM_TYPE}
     content = urlencode(form or {}, doseq=True)
-    return httpx2.post(f"{service.url}{path}", content=content, headers=headers, timeout=60, trust_env=False)
+    return httpx2.post(
+        f"{service.url}{path}", content=content, headers=headers, timeout=PATIENCE, trust_env=False
+    )
 
 
 class TestConnections:

@@ -19,6 +19,7 @@ from tests.api.test_pages import BROWSER, look, post
 from tests.api.test_settings_pages import Headers, send
 from tests.conftest import scratch_directory
 from tests.databases import Databases, libpq_url
+from tests.observe import PATIENCE
 
 FILES = ("report.html", "results.json", "cells.csv")
 RESPONSES = ("responses.csv", "responses.jsonl")
@@ -57,7 +58,7 @@ def made(service: Service, job: str, key: Headers, **body: object) -> Json:
 
 def seen(service: Service, path: str) -> httpx2.Response:
     """What somebody without a key gets; a report may take its time on a busy machine."""
-    return httpx2.get(f"{service.url}{path}", headers=BROWSER, timeout=180, trust_env=False)
+    return httpx2.get(f"{service.url}{path}", headers=BROWSER, timeout=PATIENCE, trust_env=False)
 
 
 class TestLink:
@@ -194,7 +195,9 @@ class TestLink:
         self, service: Service, keys: dict[str, Headers], job: str
     ) -> None:
         link, other = made(service, job, keys["submit"]), made(service, job, keys["submit"])
-        with httpx2.Client(base_url=service.url, headers=BROWSER, timeout=60, trust_env=False) as client:
+        with httpx2.Client(
+            base_url=service.url, headers=BROWSER, timeout=PATIENCE, trust_env=False
+        ) as client:
             answers = [client.get(link["path"]) for _ in range(40)]
             refused = [answer for answer in answers if answer.status_code == 429]
             assert refused

@@ -3,10 +3,15 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.parse import urlsplit
 
 import pyarrow as pa
 import pytest
@@ -15,7 +20,7 @@ from pyarrow.parquet import write_table
 
 from app.cli import app
 from tests.api.service import Json, Service
-from tests.observe import eventually
+from tests.observe import PATIENCE, eventually
 
 JOB = "personas: [E-low]\ntasks: [essay]\njudges: [simulated/sim-judge]\n"
 ONE: Json = {"persona": "E-low", "task": "essay", "text": "I stay at home. It is quiet."}
@@ -35,6 +40,35 @@ def job_file(tmp_path: Path) -> Path:
 def submit(api: Service, job_file: Path, texts: Path, *options: str) -> Result:
     arguments = ["submit", str(job_file), "--responses", str(texts), *options]
     return CliRunner().invoke(app, arguments, env={"ASSAY_URL": api.url})
+
+
+@contextmanager
+def relay(url: str, most: int) -> Iterator[str]:
+    """Pass connections on to a service, but no more than `most` bytes of what is sent to it; the rest is lost."""
+    service, left = urlsplit(url), most
+
+    def pass_on(client: socket.socket) -> None:
+        nonlocal left
+        with client, socket.create_connection((str(service.hostname), service.port or 0)) as server:
+            Thread(target=answer, args=(server, client), daemon=True).start()
+            with suppress(OSError):
+                while part := client.recv(65_536):
+                    server.sendall(part[:left])
+                    left = max(0, left - len(part))
+
+    def answer(server: socket.socket, client: socket.socket) -> None:
+        with suppress(OSError):
+            while part := server.recv(65_536):
+                client.sendall(part)
+
+    def accept() -> None:
+        with suppress(OSError):
+            while True:
+                Thread(target=pass_on, args=listener.accept()[:1], daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        Thread(target=accept, daemon=True).start()
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 class TestSubmit:
@@ -113,13 +147,14 @@ class TestSubmit:
         self, api: Service, job_file: Path, tmp_path: Path
     ) -> None:
         texts = tmp_path / "texts.jsonl"
-        texts.write_bytes(jsonl([{**ONE, "text": f"I am {n}. {'word ' * 20_000}"} for n in range(1_000)]))
+        texts.write_bytes(jsonl([{**ONE, "text": f"I am {n}. {'word ' * 20_000}"} for n in range(400)]))
         command = [sys.executable, "-P", "-m", "app.cli", "submit", str(job_file), "--responses", str(texts)]
-        environment = os.environ | {"ASSAY_URL": api.url}
-        first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
-        assert eventually(lambda: any(each["received"] for each in api.get("/v1/uploads").json()["data"]))
-        first.send_signal(signal.SIGINT)
-        _, told = first.communicate(timeout=60)
+        with relay(api.url, most=texts.stat().st_size // 2) as url:
+            environment = os.environ | {"ASSAY_URL": url}
+            first = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=environment)
+            assert eventually(lambda: any(each["received"] for each in api.get("/v1/uploads").json()["data"]))
+            first.send_signal(signal.SIGINT)
+            _, told = first.communicate(timeout=PATIENCE)
         assert (first.returncode, told.splitlines()[-1]) == (
             130,
             "What has arrived is kept; the same command sends the rest.",
@@ -130,5 +165,5 @@ class TestSubmit:
         assert done.exit_code == 0, done.stderr
         assert not done.stderr.startswith("upload 0 bytes")
         [upload] = api.get("/v1/uploads").json()["data"]
-        assert (upload["id"], upload["records"]) == (begun["id"], 1_000)
-        assert api.count("SELECT count(DISTINCT text) FROM upload_records") == 1_000
+        assert (upload["id"], upload["records"]) == (begun["id"], 400)
+        assert api.count("SELECT count(DISTINCT text) FROM upload_records") == 400

@@ -8,10 +8,8 @@ import psutil  # type: ignore[import-untyped] # it comes without types
 import pytest
 
 from tests.api.service import Service, compact, job_body
-from tests.observe import eventually
+from tests.observe import PATIENCE, eventually
 
-SECONDS = 60.0
-"""How long the service may take to see that somebody has gone; on a quiet machine it is some milliseconds."""
 CSV = b"description\r\n" + b"".join(b"critic number %d\r\n" % n for n in range(2000))
 UPLOADS = {
     "a job": ("/v1/jobs", "application/json", compact(job_body(name="half a job"))),
@@ -35,7 +33,7 @@ def connected(api: Service) -> socket.socket:
     connection.setsockopt(
         socket.SOL_SOCKET, socket.SO_RCVBUF, 4096
     )  # what is not read stays with the service
-    connection.settimeout(SECONDS)
+    connection.settimeout(PATIENCE)
     connection.connect((str(parts.hostname), parts.port or 0))
     return connection
 
@@ -95,7 +93,7 @@ class Watch:
             # One connection to a client may be that which `api` keeps.
             return self.clients() <= 1 and self.at_work() == 0 and self.files() == self._files
 
-        return eventually(holds, SECONDS)
+        return eventually(holds, PATIENCE)
 
 
 class TestUploads:

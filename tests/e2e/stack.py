@@ -19,12 +19,11 @@ from embedded.services import StackConfig
 from embedded.supervisor import Supervisor
 from embedded.valkey import EmbeddedValkey
 from tests.databases import Databases
-from tests.observe import descendants, eventually
+from tests.observe import PATIENCE, descendants, eventually
 
 Json = dict[str, Any]
 
 TERMINAL = {"completed", "failed", "cancelled"}
-JOB_SECONDS = 90.0
 
 USUAL_PROFILES = ("--openai-profile", "openai-mini-tier-5", "--anthropic-profile", "anthropic-contract")
 """What the simulator answers like: limits of requests and of tokens in the headers of every reply, as real ones have them."""
@@ -77,11 +76,11 @@ class Stack:
                 return
             after = {"after": page["next_cursor"]}
 
-    def ended(self, job_id: str, seconds: float = JOB_SECONDS) -> Json:
+    def ended(self, job_id: str, seconds: float = PATIENCE) -> Json:
         """A job, once it is over."""
         return self.until(job_id, lambda job: job["status"] in TERMINAL, seconds)
 
-    def until(self, job_id: str, holds: Callable[[Json], bool], seconds: float = JOB_SECONDS) -> Json:
+    def until(self, job_id: str, holds: Callable[[Json], bool], seconds: float = PATIENCE) -> Json:
         """A job, once something holds for it."""
         deadline = time.monotonic() + seconds
         while not holds(job := self.job(job_id)):
@@ -129,7 +128,7 @@ class Stack:
     def after_calls(self, calls: int) -> None:
         """Waits until the simulator has received so many requests from now on."""
         target = self.received() + calls
-        assert eventually(lambda: self.received() >= target, JOB_SECONDS), f"fewer than {calls} calls came"
+        assert eventually(lambda: self.received() >= target, PATIENCE), f"fewer than {calls} calls came"
 
     # -- the processes ---------------------------------------------------------------------------------------------
 
@@ -221,8 +220,10 @@ def supervised_stack(
         supervisor = Supervisor(config, migration=lambda _: (sys.executable, "-c", ""))
         with (
             supervisor,
-            httpx2.Client(base_url=supervisor.urls.api, timeout=30) as api,
-            httpx2.Client(base_url=supervisor.urls.environment()["ASSAY_SIMULATOR_URL"]) as simulator,
+            httpx2.Client(base_url=supervisor.urls.api, timeout=PATIENCE) as api,
+            httpx2.Client(
+                base_url=supervisor.urls.environment()["ASSAY_SIMULATOR_URL"], timeout=PATIENCE
+            ) as simulator,
         ):
             yield Stack(supervisor, api, simulator)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import scratch_directory
-from tests.observe import alive, descendants, eventually
+from tests.observe import PATIENCE, alive, descendants, eventually
 
 ASSAY = (sys.executable, "-P", "-m", "app.cli")
 JOB = """
@@ -49,7 +49,7 @@ class Stack:
             capture_output=True,
             text=True,
             check=False,
-            timeout=90,
+            timeout=PATIENCE,
             env=os.environ | {"ASSAY_URL": self.url},
         )
 
@@ -69,7 +69,7 @@ def stack() -> Iterator[Stack]:
             children = descendants(up.pid)
             yield Stack(json.loads(ready)["url"], directory / "data")
             up.send_signal(signal.SIGINT)
-            assert up.wait(timeout=60) == 0
+            assert up.wait(PATIENCE) == 0
             assert eventually(lambda: not any(map(alive, children)))
         finally:
             up.kill()
@@ -200,7 +200,7 @@ class TestDemo:
             capture_output=True,
             text=True,
             check=False,
-            timeout=120,
+            timeout=PATIENCE,
             env=os.environ | {"TMPDIR": str(temporary)},
         )
         assert done.returncode == 0, done.stderr
@@ -229,7 +229,7 @@ class TestDemo:
             children = descendants(demo.pid)
             demo.send_signal(signal.SIGINT)
             demo.stderr.read()
-            assert demo.wait(timeout=60) == 130
+            assert demo.wait(PATIENCE) == 130
         assert len(children) >= 5  # Postgres, Valkey, API, worker, sweeper, simulator
         assert not any(map(alive, children))
         assert list(temporary.iterdir()) == []

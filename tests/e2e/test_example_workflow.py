@@ -15,6 +15,7 @@ import yaml
 
 from embedded.supervisor import free_port
 from tests.conftest import scratch_directory
+from tests.observe import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -56,7 +57,7 @@ class Runner:
             start_new_session=True,
         )
         self.groups.append(process.pid)
-        output, errors = process.communicate(timeout=120)
+        output, errors = process.communicate(timeout=PATIENCE)
         return subprocess.CompletedProcess(step, process.returncode, output, errors)
 
     def output(self, name: str) -> str:

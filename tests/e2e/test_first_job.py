@@ -14,6 +14,7 @@ import pytest
 from embedded.supervisor import free_port
 from tests.conftest import scratch_directory
 from tests.integration.simulator.conftest import RunningSimulator
+from tests.observe import PATIENCE
 
 ASSAY = (sys.executable, "-P", "-m", "app.cli")
 MOST_STEPS = 3
@@ -46,7 +47,7 @@ class Newcomer:
             capture_output=True,
             text=True,
             check=False,
-            timeout=300,
+            timeout=PATIENCE,
             cwd=self.directory,
             env=self.environment,
         )
@@ -72,7 +73,7 @@ class Newcomer:
                 said += line
             yield said
             process.send_signal(signal.SIGINT)
-            assert process.wait(timeout=60) == 0
+            assert process.wait(PATIENCE) == 0
         finally:
             process.kill()
             process.wait()

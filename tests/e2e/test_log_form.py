@@ -14,6 +14,7 @@ from embedded.postgres import EmbeddedPostgres
 from embedded.valkey import EmbeddedValkey
 from tests.databases import libpq_url
 from tests.e2e.stack import running_stack
+from tests.observe import PATIENCE
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +78,7 @@ def test_an_error_that_ends_a_process_and_a_warning_are_lines_too() -> None:
         "import psycopg; raise psycopg.errors.DiskFull('a row: a shy person')\n"
     )
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=PATIENCE
     )
     events = [json.loads(line) for line in done.stderr.splitlines()]
     assert [event["event"] for event in events][1:] == ["uncaught error", "uncaught error"]

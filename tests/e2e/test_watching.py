@@ -13,10 +13,9 @@ import httpx2
 from persona_assay import AssayClient
 from persona_assay.types import JobDetail
 from tests.e2e.stack import Json, Stack
-from tests.observe import eventually
+from tests.observe import PATIENCE, eventually
 
 ASSAY = (sys.executable, "-P", "-m", "app.cli")
-SECONDS = 120.0
 BODY: Json = {
     "personas": ["E-low"],
     "tasks": ["essay"],
@@ -69,7 +68,7 @@ def killed_and_back(stack: Stack) -> None:
     former = stack.pid("api")
     stack.kill("api")
     stack.restarted("api", former)
-    assert eventually(lambda: answers(stack), SECONDS)
+    assert eventually(lambda: answers(stack))
 
 
 def answers(stack: Stack) -> bool:
@@ -95,19 +94,19 @@ class TestRestarts:
             stack.simulate(latency_ms=0)
             listener = Listener(str(stack.api.base_url), job_id)
             listener.start()
-            assert listener.hears.wait(SECONDS)
+            assert listener.hears.wait(PATIENCE)
             with assay(stack, "watch", job_id, "--json") as watch:
                 assert watch.stderr is not None
                 assert watch.stderr.readline().startswith(job_id)
                 killed_and_back(stack)
                 stack.act(job_id, "resume")
-                watched, _ = watch.communicate(timeout=SECONDS)
-            told, shown = submit.communicate(timeout=SECONDS)
+                watched, _ = watch.communicate(timeout=PATIENCE)
+            told, shown = submit.communicate(timeout=PATIENCE)
         assert (submit.returncode, watch.returncode) == (0, 0)
         assert told == ""
         assert "completed" in shown
         assert json.loads(watched)["status"] == "completed"
-        listener.join(SECONDS)
+        listener.join(PATIENCE)
         assert listener.heard[-1]["status"] == "completed"
         assert all(one != other for one, other in zip(listener.heard, listener.heard[1:], strict=False))
 
@@ -118,7 +117,7 @@ class TestRestarts:
             job_id = submit.stderr.readline().split()[0]
             killed_and_back(stack)
             stack.act(job_id, "cancel")
-            told, _ = submit.communicate(timeout=SECONDS)
+            told, _ = submit.communicate(timeout=PATIENCE)
         stack.simulate(latency_ms=0)
         assert submit.returncode == 1
         assert json.loads(told)["status"] == "cancelled"

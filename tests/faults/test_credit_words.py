@@ -15,8 +15,6 @@ from tests.integration.llm.provider_replies import NO_CREDIT, fault
 from tests.integration.llm.stub_provider import Answer
 from tests.observe import eventually
 
-pytestmark = pytest.mark.timeout(360)
-
 ANSWERED = 30
 """Calls of each job that the provider answers before the credit is used up."""
 AT_MOST = 20

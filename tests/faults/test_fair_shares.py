@@ -28,8 +28,6 @@ SETTLING_SECONDS = 60.0
 EVEN = (0.4, 0.6)
 """Between which the later job's share of the calls to the judge lies."""
 
-pytestmark = pytest.mark.timeout(900)
-
 
 @contextmanager
 def limited_stack(

@@ -42,8 +42,6 @@ REPLIES: dict[str, tuple[int, Callable[[], bytes]]] = {
 }
 """How many calls are answered so, and with what body."""
 
-pytestmark = pytest.mark.timeout(900)
-
 
 def said(text: str, other: str = "1") -> bytes:
     """A reply in OpenAI's format."""

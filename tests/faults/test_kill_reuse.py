@@ -17,7 +17,6 @@ SECONDS = 300.0
 PATIENT = {"ASSAY_LEASE_SECONDS": "10"}
 """A busy machine's worker that loses its leases asks twice, which is another test's matter."""
 
-pytestmark = pytest.mark.timeout(900)  # for a busy machine
 IN_JOB: Json = JOB | {"reuse": {"judging": "in_job"}}
 ACROSS_JOBS: Json = JOB | {"reuse": {"judging": "across_jobs", "generation": "across_jobs"}}
 SLOW_MS = 150.0  # so that what is answered is soon on disk beside what is on the wire, on a busy machine too

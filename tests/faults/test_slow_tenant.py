@@ -37,8 +37,6 @@ SLOW: Json = {
 SAME_MODEL = SLOW | {"personas": ["E-high"]}
 OTHER_MODEL = SAME_MODEL | {"models": ["simulated/sim-faithful"]}
 
-pytestmark = pytest.mark.timeout(600)
-
 
 class Server(ThreadingHTTPServer):
     """A provider that writes as a slow persona for minutes, and as any other at once."""

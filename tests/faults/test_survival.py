@@ -53,8 +53,6 @@ TAKEN_SECONDS = 240.0
 MEDIUM_JOB = JOB | {"iterations": 8}
 LONG_JOB = JOB | {"iterations": max(1, CALLS // 600)}
 
-pytestmark = pytest.mark.timeout(900)  # for a busy machine
-
 ANSWER_SECONDS = 5.0
 RESUMED_SECONDS = 30.0
 SLACK = 6.0

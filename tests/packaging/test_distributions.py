@@ -13,8 +13,6 @@ from tests.e2e.stack import Stack
 from tests.packaging.environments import ROOT, Environment, build, said
 
 # Fresh environments, whose code is not compiled yet, on a machine that may be busy.
-pytestmark = pytest.mark.timeout(600)
-
 MOST_PACKAGES = 15
 MOST_BYTES = 40_000_000
 

@@ -12,8 +12,6 @@ import pytest
 from persona_assay.version import VERSION
 from tests.packaging.release import ROOT, notes, release
 
-pytestmark = pytest.mark.timeout(600)
-
 said = subprocess.run(["git", "log", "-1"], cwd=ROOT, capture_output=True, text=True, check=False)
 of_a_commit = pytest.mark.skipif(said.returncode != 0, reason=f"no commit is checked out here: {said.stderr}")
 

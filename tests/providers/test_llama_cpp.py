@@ -11,8 +11,6 @@ from tests.providers.servers import Server
 
 WRITER: Json = {"model": "llama/smollm2", "max_tokens": 60}
 JUDGE: Json = {"model": "llama/smollm2", "max_tokens": 16}
-pytestmark = pytest.mark.timeout(600)
-
 READ = {"scored", "not_applicable"}
 ENDED_SECONDS = 400.0
 """Far more than a job takes, on a machine that is busy with other things."""

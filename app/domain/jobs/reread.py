@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.domain.contract import Answer, Body
 from app.domain.judging.verdict import VerdictStatus
@@ -14,6 +14,10 @@ Kind = Literal["sentences", "checks", "grades"]
 
 class RereadIn(Body):
     """Request to read a job's stored replies again."""
+
+    model_config = ConfigDict(
+        extra="forbid", strict=True, json_schema_extra={"examples": [{"apply": False, "examples": 3}]}
+    )
 
     apply: bool = Field(False, description="Store the new verdicts and compute the results again.")
     examples: Annotated[int, Field(ge=0, le=MOST_EXAMPLES)] = Field(
