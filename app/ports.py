@@ -347,6 +347,10 @@ class RateLimiter(Protocol):
         """Return whether all calls of the model are known to end in errors of its server."""
         ...
 
+    def is_full(self, connection: str, model: str) -> bool:
+        """Return whether the process has all of its slots of the model in use, so that further calls wait for one to end."""
+        ...
+
     def observe(self, connection: str, model: str, observation: Observation) -> None:
         """Takes in what the end of a call tells of its provider; other processes learn of it in the background."""
         ...

@@ -110,6 +110,11 @@ class RedisRateLimiter:
         bucket = self._buckets.get((connection, model))
         return bucket is not None and bucket.slots.is_failing
 
+    def is_full(self, connection: str, model: str) -> bool:
+        """Return whether the process has all of its slots of a model in use."""
+        bucket = self._buckets.get((connection, model))
+        return bucket is not None and bucket.slots.is_full
+
     async def close(self) -> None:
         """Ends all waiting, which fails with ``LimiterUnavailableError``. Leaves Redis open: it is the caller's."""
         for bucket in self._buckets.values():

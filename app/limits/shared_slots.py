@@ -200,6 +200,11 @@ class SharedSlots:
             self._share = 0  # nobody goes in the place of the call that has tried it, before Redis says so
 
     @property
+    def is_full(self) -> bool:
+        """Whether all slots of the process's share are in use."""
+        return self._in_use >= self._share
+
+    @property
     def is_failing(self) -> bool:
         """Whether all calls of the model are known to end in errors of its server."""
         return self._errors.is_on or self._errors.news == AWAY

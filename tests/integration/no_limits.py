@@ -31,5 +31,9 @@ class NoLimits:
         """No model fails."""
         return False
 
+    def is_full(self, connection: str, model: str) -> bool:
+        """There are slots for all."""
+        return False
+
     async def close(self) -> None:
         """Nobody waits."""

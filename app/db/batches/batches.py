@@ -440,8 +440,8 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> Count
         ),
         {"job": job_id, "tenant": tenant},
     )
-    *sums, submitted_at = rows.one()
-    return Counts(*map(int, sums), submitted_at=submitted_at)
+    open_, calls, waiting, ended, cut, failures, submitted_at = rows.one()
+    return Counts(open_, int(calls), waiting, ended, cut, failures, submitted_at)
 
 
 async def submitted_batches(connection: AsyncConnection, tenant: str, job_id: str) -> list[Mapping[str, Any]]:

@@ -1,4 +1,7 @@
-"""The fair queue of calls to a model in one process: tenants take turns, then each tenant's jobs by priority.
+"""The fair queue of calls to a model in one process: tenants take turns, then the stages of each tenant's jobs by priority.
+
+Where calls wait for a slot, all have an equal share of the slots' time: a judge's short calls do not wait behind as many long ones of
+a reasoner. Where they wait for a rate limit, all have an equal share of the calls.
 
 A call waits here rather than in the rate limiter, whose line is served in order of arrival: only about a second's
 worth of calls is let through to it. So a small job's calls never stand behind the thousands that a big job has ready. Nor do
@@ -6,7 +9,6 @@ they wait for another tenant's calls in flight, which may take minutes: a tenant
 """
 
 import asyncio
-import time
 from collections import deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -20,13 +22,27 @@ FEWEST_AT_LIMITER = 4
 FIRST_CALLS = 4
 """Calls of a tenant that start though all places are taken; all tenants' together are no more than so many above the limit."""
 
+SHORT_SECONDS = 0.5
+"""Calls that take less count as if they took so long."""
+
+SLOW_SECONDS = 2.0
+"""If calls that wait for slots take longer in the mean, only one waits at the limiter: each that does delays the next choice."""
+
+NEWEST_SHARE = 0.2
+"""Weight of the newest call in the mean duration."""
+
 REMEMBERED = 64
 """Idle members of a rota that are not looked through, for whether they can be forgotten."""
 
 
 @dataclass(slots=True)
 class _Member:
-    """One of those that take turns: the one that is least far goes next, and goes on by a step."""
+    """One of those that take turns: the one that has had least goes next.
+
+    Attributes:
+        at: Seconds of slots that its calls took or are expected to take, times ``step``.
+        step: Factor of its priority.
+    """
 
     at: float = 0.0
     step: float = 1.0
@@ -35,17 +51,22 @@ class _Member:
 
 
 @dataclass(slots=True)
-class _Job(_Member):
-    """A job's calls, in order of arrival."""
+class _Line(_Member):
+    """The calls of a job's stage, in order of arrival.
 
+    Attributes:
+        seconds: Mean duration of its calls; 0 until one has ended.
+    """
+
+    seconds: float = 0.0
     calls: deque["asyncio.Future[Turn]"] = field(default_factory=deque)
 
 
 @dataclass(slots=True)
 class _Tenant(_Member):
-    """A tenant's jobs, how far the last of them to have had a turn was before it, and the calls that have theirs."""
+    """A tenant's lines, how far the last of them to have had a turn was before it, and the calls that have theirs."""
 
-    jobs: dict[str, _Job] = field(default_factory=dict)
+    lines: dict[str, _Line] = field(default_factory=dict)
     now: float = 0.0
     at_limiter: int = 0
 
@@ -56,24 +77,35 @@ M = TypeVar("M", bound=_Member)
 class Turn:
     """One call's place."""
 
-    __slots__ = ("_at_limiter", "_queue", "_tenant")
+    __slots__ = ("_at_limiter", "_by_time", "_charged", "_line", "_passed_at", "_queue", "_tenant")
 
-    def __init__(self, queue: "FairQueue", tenant: _Tenant) -> None:
+    def __init__(self, queue: "FairQueue", tenant: _Tenant, line: _Line | None, charged: float) -> None:
         self._queue = queue
         self._tenant = tenant
+        self._line = line
+        self._charged = charged
         self._at_limiter = True
+        self._passed_at: float | None = None
+        self._by_time = False
 
-    def passed(self) -> None:
-        """The rate limiter has let the call pass."""
+    def passed(self, *, by_time: bool = False) -> None:
+        """Note that the rate limiter has let the call pass.
+
+        Args:
+            by_time: Whether calls wait for slots and not for a rate: then the call counts by the time it takes.
+        """
         if self._at_limiter:
             self._at_limiter = False
-            self._queue.left_limiter(self._tenant, passed=True)
+            self._by_time = by_time
+            self._passed_at = self._queue.left_limiter(self._tenant, passed=True)
 
     def end(self) -> None:
-        """The call is over, or was not made. To be said once."""
+        """Give the place back, once: the call is over, or was not made."""
         if self._at_limiter:
             self._at_limiter = False
             self._queue.left_limiter(self._tenant, passed=False)
+        if self._passed_at is not None:
+            self._queue.took(self._tenant, self._line, self._passed_at, self._charged, by_time=self._by_time)
         self._queue.ended(self._tenant)
 
 
@@ -89,6 +121,8 @@ class FairQueue:
         self._loop = asyncio.get_running_loop()
         self._tenants: dict[str, _Tenant] = {}
         self._now = 0.0
+        self._seconds = SHORT_SECONDS
+        self._is_slow = False
         self._waiting = 0
         self._in_flight = 0
         self._at_limiter = 0
@@ -105,12 +139,18 @@ class FairQueue:
         """A turn, if nobody waits for one and there is room. Whoever is given it must end it."""
         if self._waiting or not self._has_room():
             return None
-        return self._begin(self._tenant(tenant))
+        return self._begin(self._tenant(tenant), None, 0.0)
 
-    async def turn_in_line(self, tenant: str, job: str, priority: Priority) -> Turn:
-        """Waits until it is this job's turn, where none was to be had at once. Whoever is given it must end it."""
+    async def turn_in_line(self, tenant: str, name: str, priority: Priority) -> Turn:
+        """Wait for a turn of a line, if none was available at once. The caller must end the turn.
+
+        Args:
+            tenant: Whose the call is.
+            name: Names the line: the job and its stage.
+            priority: Of the job.
+        """
         granted: asyncio.Future[Turn] = self._loop.create_future()
-        self._join(tenant, job, priority, granted)
+        self._join(tenant, name, priority, granted)
         if self._is_first(self._tenants[tenant]):
             self._grant()
         try:
@@ -120,15 +160,32 @@ class FairQueue:
                 granted.result().end()
             raise
 
-    def left_limiter(self, tenant: _Tenant, *, passed: bool) -> None:
-        """A call waits at the limiter no more."""
+    def left_limiter(self, tenant: _Tenant, *, passed: bool) -> float:
+        """Note that a call waits at the limiter no longer; return the time."""
         self._at_limiter -= 1
         tenant.at_limiter -= 1
+        now = self._loop.time()
         if passed:
-            self._turn_second()
+            self._turn_second(now)
             self._passed += 1
         if self._waiting:
             self._grant()
+        return now
+
+    def took(
+        self, tenant: _Tenant, line: _Line | None, passed_at: float, charged: float, *, by_time: bool
+    ) -> None:
+        """Replace the time charged for a call by the time that it took, or by the mean if calls count alike."""
+        seconds = max(SHORT_SECONDS, self._loop.time() - passed_at)
+        self._seconds += NEWEST_SHARE * (seconds - self._seconds)
+        by_time = by_time or self._in_flight >= self._limit
+        self._is_slow = by_time and self._seconds > SLOW_SECONDS
+        if line is None:
+            return
+        line.seconds += (NEWEST_SHARE if line.seconds else 1.0) * (seconds - line.seconds)
+        more = (seconds if by_time else self._seconds) - charged
+        line.at += more * line.step
+        tenant.at += more * tenant.step
 
     def ended(self, tenant: _Tenant) -> None:
         """A call is over."""
@@ -137,13 +194,13 @@ class FairQueue:
         if self._waiting:
             self._grant()
 
-    def _join(self, tenant: str, job: str, priority: Priority, granted: "asyncio.Future[Turn]") -> None:
-        """Takes a place in a job's line. Idleness saves up no turns."""
+    def _join(self, tenant: str, name: str, priority: Priority, granted: "asyncio.Future[Turn]") -> None:
+        """Take a place in a line. Idleness saves up no turns."""
         share = self._tenant(tenant)
-        line = share.jobs.get(job)
+        line = share.lines.get(name)
         if line is None:
-            share.jobs = _without_idle(share.jobs, share.now)
-            line = share.jobs[job] = _Job(step=1 / priority.weight)
+            share.lines = _without_idle(share.lines, share.now)
+            line = share.lines[name] = _Line(step=1 / priority.weight)
         if not share.waiting:
             share.at = max(share.at, self._now)
         if not line.waiting:
@@ -169,7 +226,7 @@ class FairQueue:
                 if not served:
                     return
             share = _next(served)
-            line = _next(share.jobs.values())
+            line = _next(share.lines.values())
             granted = line.calls.popleft()
             line.waiting -= 1
             share.waiting -= 1
@@ -181,32 +238,38 @@ class FairQueue:
                 for other in self._tenants.values():
                     if not self._is_first(other):
                         other.at = max(other.at, self._now)
-            share.at += share.step
-            line.at += line.step
-            granted.set_result(self._begin(share))
+            expected = line.seconds or self._seconds
+            share.at += expected * share.step
+            line.at += expected * line.step
+            granted.set_result(self._begin(share, line, expected))
 
-    def _begin(self, tenant: _Tenant) -> Turn:
+    def _begin(self, tenant: _Tenant, line: _Line | None, expected: float) -> Turn:
         self._in_flight += 1
         self._at_limiter += 1
         tenant.in_flight += 1
         tenant.at_limiter += 1
-        return Turn(self, tenant)
+        return Turn(self, tenant, line, expected)
 
     def _is_first(self, tenant: _Tenant) -> bool:
         """Whether a tenant's next call starts though others' take all room: it has few in flight, and none at the limiter."""
         few = tenant.in_flight < min(FIRST_CALLS, self._in_flight) and not tenant.at_limiter
-        return few and self._in_flight < self._limit + FIRST_CALLS
+        if not few or self._in_flight >= self._limit + FIRST_CALLS:
+            return False
+        # Where calls take long, few in flight may be more than a tenant's share.
+        return not self._is_slow or all(
+            tenant.at <= other.at for other in self._tenants.values() if other.waiting
+        )
 
     def _has_room(self) -> bool:
         if self._in_flight >= self._limit:
             return False
-        if self._at_limiter < FEWEST_AT_LIMITER:
+        if self._at_limiter < (1 if self._is_slow else FEWEST_AT_LIMITER):
             return True
-        self._turn_second()
+        self._turn_second(self._loop.time())
         return self._at_limiter < max(self._passed, self._passed_before)
 
-    def _turn_second(self) -> None:
-        second = int(time.monotonic())
+    def _turn_second(self, now: float) -> None:
+        second = int(now)
         if second != self._second:
             self._passed_before = self._passed if second == self._second + 1 else 0
             self._second, self._passed = second, 0

@@ -195,7 +195,7 @@ class ModelCaller:
         """
         model, call, task = request.model, new_uuid(), current_task()
         expected = self._tokens.of(request, key.stage)
-        async with self._permits.permit(request, call, claim, expected, stop, task) as permit:
+        async with self._permits.permit(request, call, claim, key.stage, expected, stop, task) as permit:
             sent = Attempt(call, model, key, claim, number, datetime.now(UTC))
             started = time.perf_counter()
             try:

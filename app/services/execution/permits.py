@@ -15,7 +15,7 @@ from uuid import UUID
 
 from app.db.execution.shards import AnyClaim
 from app.db.jobs.budgets import Wanted
-from app.domain.providers.model import ChatRequest, Usage
+from app.domain.providers.model import ChatRequest, Stage, Usage
 from app.ports import ChatModel, LimiterUnavailableError, PriceBook, RateLimiter, Slot
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.call_rows import worst_case
@@ -66,6 +66,7 @@ class Permits:
         request: ChatRequest,
         call_id: UUID,
         claim: AnyClaim,
+        stage: Stage,
         expected: Usage,
         stop: StopSignal,
         task: asyncio.Task[object],
@@ -76,12 +77,13 @@ class Permits:
             request: What is to be sent.
             call_id: Under which it will be recorded; a reservation carries the same id.
             claim: Of its shard.
+            stage: Of the call; each stage of a job has its own line.
             expected: Tokens that it will take, about.
             stop: Of its shard.
             task: The current one.
         """
         queue, counted = self.gate(request.model.connection, request.model.name)
-        return Permit(self, request, call_id, claim, expected, stop, task, queue, counted)
+        return Permit(self, request, call_id, claim, stage, expected, stop, task, queue, counted)
 
     def gate(self, connection: str, model: str) -> _ModelGate:
         """The queue and the counters of a model."""
@@ -109,6 +111,7 @@ class Permit:
     _request: ChatRequest
     _call_id: UUID
     _claim: AnyClaim
+    _stage: Stage
     _expected: Usage
     _stop: StopSignal
     _task: asyncio.Task[object]
@@ -126,7 +129,8 @@ class Permit:
                 await permits.chat.prepare(self._request.model.connection, self._claim.tenant)
                 turn = await (self._take_turn_and_pay() if self._claim.budgeted else self._take_turn())
                 await self._take_slot()
-                turn.passed()
+                model = self._request.model
+                turn.passed(by_time=permits.limiter.is_full(model.connection, model.name))
         except BaseException:
             if self._reserved is not None:  # it will not be sent
                 permits.budgets.refund(self._reserved)
@@ -157,7 +161,9 @@ class Permit:
         turn = self._queue.turn_at_once(claim.tenant)
         if turn is None:
             with waiting("process", self.counted):
-                turn = await self._queue.turn_in_line(claim.tenant, claim.job_id, claim.priority)
+                turn = await self._queue.turn_in_line(
+                    claim.tenant, f"{claim.job_id}/{self._stage}", claim.priority
+                )
         self._turn = turn
         if not writer.has_room:
             with waiting("writer", self.counted):

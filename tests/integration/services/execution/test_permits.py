@@ -13,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.execution.result_rows import ResultWriter
 from app.db.execution.shards import Claim
 from app.domain.jobs.budget import Budget
-from app.domain.providers.model import ChatRequest, Model, Usage
+from app.domain.providers.model import ChatRequest, Model, Stage, Usage
 from app.ports import FailureKind, ModelCallError, Price, ProviderUnreachableError, Slot
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.permits import Permit, Permits
@@ -100,7 +100,9 @@ class Gates:
     def permit(self, stop: StopSignal, call: UUID | None = None, *, budgeted: bool = True) -> Permit:
         request = ChatRequest(WRITER, None, "Speak.", "a1", 7.0)
         claim = replace(self.claim, budgeted=budgeted)
-        return self.permits.permit(request, call or new_uuid(), claim, Usage(1, 1), stop, current_task())
+        return self.permits.permit(
+            request, call or new_uuid(), claim, Stage.GENERATION, Usage(1, 1), stop, current_task()
+        )
 
     async def pass_through(self, stop: StopSignal) -> None:
         async with self.permit(stop):

@@ -109,7 +109,7 @@ class TestOrder:
             line.calls(f"after them {tenant}", 9)
             await line.all()
         assert len(line.queue._tenants) <= fair_queue.REMEMBERED
-        assert len(line.queue._tenants["t"].jobs) <= fair_queue.REMEMBERED
+        assert len(line.queue._tenants["t"].lines) <= fair_queue.REMEMBERED
 
 
 class TestPlaces:
@@ -248,7 +248,7 @@ class TestLimiter:
 
     async def test_at_a_fast_limiter_a_seconds_worth_may_wait(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = 100.0
-        monkeypatch.setattr("app.services.execution.fair_queue.time.monotonic", lambda: now)
+        monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now)
         queue = FairQueue(1000)
         for _ in range(40):
             turn = await a_turn(queue)
