@@ -362,6 +362,7 @@ def responses(
     people_against_judges: bool = False,
     min_gap: float | None = None,
     flagged: bool = False,
+    note: Literal["unknown_tags", "unknown_finish_word", "cut_off", "repeated_sentences"] | None = None,
     arm: Literal["persona", "control"] = "persona",
     q: str | None = None,
     sort: Literal["score", "-score", "gap", "-gap", "length", "-length"] | None = None,
@@ -381,6 +382,7 @@ def responses(
         people_against_judges: Only those that people scored at least ``min_gap`` points above or below the judges.
         min_gap: For ``people_against_judges``; default: 2.
         flagged: Only those with a flag, or with one on a sentence.
+        note: Only those with this note on their text.
         arm: ``control`` for those without a persona.
         q: Only those whose text contains this.
         sort: The order; with ``-`` from the greatest to the least.
@@ -394,7 +396,7 @@ def responses(
         "people_against_judges": people_against_judges,
         "flagged": flagged,
     }
-    query = given(model=model, persona=persona, task=task, min_gap=min_gap, q=q, sort=sort)
+    query = given(model=model, persona=persona, task=task, note=note, min_gap=min_gap, q=q, sort=sort)
     query |= given(after=after, limit=limit)
     query |= {name: "true" for name, is_wanted in only.items() if is_wanted}
     query |= {} if arm == "persona" else {"arm": arm}

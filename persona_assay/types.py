@@ -484,6 +484,16 @@ class ResponseStatuses(TypedDict):
     """Answers cut off at the maximum length; judged like the others."""
     refused_units: int
     """Sentences not judged because they are refusals."""
+    sentences: NotRequired[int]
+    """Sentences of the answers."""
+    unknown_tags: NotRequired[int]
+    """Texts with unknown tags or special tokens."""
+    unknown_finish_word: NotRequired[int]
+    """Texts that ended for a reason that is not known."""
+    cut_off: NotRequired[int]
+    """Answers whose last sentence has no end."""
+    repeated_sentences: NotRequired[int]
+    """Sentences that repeat an earlier one of their answer."""
 
 
 class BaselineTotal(TypedDict):
@@ -1039,7 +1049,7 @@ class ResultWarning(TypedDict):
     """A reason to doubt the results."""
 
     code: str
-    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs` (models under test)."""
+    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, `repeated_sentences` (models under test)."""
     message: str
     """In words. May contain names that the client chose."""
     of: Literal["sentences", "grades", "all"]
@@ -2888,6 +2898,19 @@ class ResponseFigures(TypedDict):
     """Internal consistency; needs two scored sentences of a judge."""
 
 
+class TextNotes(TypedDict):
+    """What is odd about one text."""
+
+    unknown_tags: NotRequired[list[str]]
+    """Unknown tags or special tokens that stayed in the text: parts of it may be thoughts."""
+    unknown_finish_word: NotRequired[str | None]
+    """The provider's word for why the model stopped, if its meaning is not known."""
+    cut_off: NotRequired[list[int] | None]
+    """Offsets of the last sentence if its end is missing."""
+    repeated_sentences: NotRequired[list[list[int]]]
+    """Offsets of sentences that repeat an earlier one of the text."""
+
+
 class JudgedResponse(TypedDict):
     """A response with its sentences and their verdicts."""
 
@@ -2934,6 +2957,8 @@ class JudgedResponse(TypedDict):
     """All of the persona's traits in words, such as `high in extraversion`."""
     figures: NotRequired[list[ResponseFigures]]
     """Its figures on each dimension on which its sentences have verdicts."""
+    notes: NotRequired[TextNotes | None]
+    """What is odd about the text; `null` if nothing."""
     imported_judges: NotRequired[list[str]]
     """Judges that were never called: their verdicts were imported."""
 

@@ -329,6 +329,8 @@ class Response(Base):
     """Of the output tokens, where the provider says so."""
     thoughts: Mapped[str | None]
     """What the model thought before it wrote the text; empty where its provider keeps that to itself."""
+    notes: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    """What is odd about the text (:class:`app.domain.judging.text_notes.TextNotes`); null if nothing."""
 
 
 class Verdict(Base):

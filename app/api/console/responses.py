@@ -31,6 +31,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.contract import DimensionInWords
 from app.domain.jobs.plan import GymCell
 from app.domain.judging.judged_response import JudgedResponse
+from app.domain.judging.text_notes import TextNote
 from app.domain.keys.api_key import Scope
 from app.domain.labels.annotation import Answer
 from app.domain.labels.flags import FlagIn
@@ -66,6 +67,13 @@ SORTS = {
     "-length": "longest first",
 }
 
+NOTES: dict[TextNote, str] = {
+    "unknown_tags": "unknown tags",
+    "unknown_finish_word": "unknown reason to stop",
+    "cut_off": "cut off",
+    "repeated_sentences": "repeated sentences",
+}
+
 Choice = Annotated[str, Query(max_length=300)]
 Cursor = Annotated[str, Query(max_length=200)]
 
@@ -84,6 +92,7 @@ async def browse(
     suspicious: bool = False,
     people_against_judges: bool = False,
     flagged: bool = False,
+    note: TextNote | Literal[""] = "",
     min_gap: Annotated[float, Query(gt=0, le=10_000)] = APART,
     q: SearchedText = None,
     sort: Sort | Literal[""] = "",
@@ -103,6 +112,7 @@ async def browse(
         min_gap if people_against_judges else None,
         text=q or None,
         flagged=flagged,
+        noted=note or None,
     )
     found, following = await read_list(
         services,
@@ -114,7 +124,7 @@ async def browse(
         limit=RESPONSES_A_PAGE,
         most_verdicts=VERDICTS_A_PAGE,
     )
-    query = {"q": q, "model": model, "persona": persona, "task": task, "sort": sort}
+    query = {"q": q, "model": model, "persona": persona, "task": task, "note": note, "sort": sort}
     marks = ("out_of_character", "judges_disagree", "suspicious", "flagged")
     query |= {name: "true" for name in marks if getattr(wanted, name)}
     if people_against_judges:
@@ -139,6 +149,7 @@ async def browse(
         former={"after": back[-1], "back": back[:-1]} if back else None,
         later=after is not None,
         sorts=SORTS,
+        notes=NOTES,
         sort=sort,
         looked_at=LOOKED_AT if wanted.by_judgement else TEXTS_LOOKED_AT,
     )

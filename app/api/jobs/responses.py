@@ -14,6 +14,7 @@ from app.api.jobs.response_lists import SearchedText, read_list, source_of
 from app.db.results.sorted_responses import Sort as ResponseSort
 from app.domain.judging.judge_call import JudgeCalls
 from app.domain.judging.judged_response import ResponseList
+from app.domain.judging.text_notes import TextNote
 from app.domain.keys.api_key import Scope
 from app.services.jobs.view import find_job
 from app.services.results.judge_calls import read_judge_calls
@@ -61,6 +62,7 @@ async def responses(
         float | None, Query(gt=0, le=10_000, description=f"Of `people_against_judges`; {APART} unless given.")
     ] = None,
     flagged: Annotated[bool, Query(description="Only those with a flag, or with one on a sentence.")] = False,
+    note: Annotated[TextNote | None, Query(description="Only those with this note on their text.")] = None,
     arm: Annotated[
         Arm, Query(description="`control` for those without a persona, of a job with `control`.")
     ] = "persona",
@@ -87,7 +89,17 @@ async def responses(
         raise wrong_field("/min_gap", "is for people_against_judges=true")
     gap = (min_gap or APART) if people_against_judges else None
     wanted = ResponseFilter(
-        model, persona, task, out_of_character, judges_disagree, suspicious, gap, arm, q or None, flagged
+        model,
+        persona,
+        task,
+        out_of_character,
+        judges_disagree,
+        suspicious,
+        gap,
+        arm,
+        q or None,
+        flagged,
+        note,
     )
     page, cursor = await read_list(services, job, context, wanted, sort, after=after, limit=limit)
     shown = ResponseList(data=page, has_more=cursor is not None, next_cursor=cursor)

@@ -34,6 +34,8 @@ class ResponseRow(NamedTuple):
     output_tokens: int | None
     reasoning_tokens: int | None = None
     thoughts: str | None = None
+    notes: str | None = None
+    """See :class:`app.domain.judging.text_notes.TextNotes`; as JSON text."""
 
 
 class VerdictRow(NamedTuple):
@@ -212,7 +214,7 @@ _INSERT = (
 
 What else the table has by then, it fills in itself.
 """
-_DOCUMENTS = frozenset({"content", "dropped_by"})
+_DOCUMENTS = frozenset({"content", "dropped_by", "notes"})
 """Columns that are JSON themselves, of which rows have the text."""
 
 

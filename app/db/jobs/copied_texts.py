@@ -34,7 +34,8 @@ class Words(NamedTuple):
     item: int
     status: str
     text: str
-    thoughts: str | None
+    finish_reason: str | None
+    finish_word: str | None
 
 
 class TextsGoneError(Exception):
@@ -55,6 +56,7 @@ class CopiedText:
         verdicts_due: How many verdicts it calls for.
         key: Cell id, run and item of the other.
         spans: Where its sentences are; ``None`` where the other has them.
+        notes: What is odd about it, as JSON text, if it has ``spans``.
         upload: The upload that has its words, its record's ordinal being the first number of ``key``; ``None`` where a job has.
         whole: Whether all of it counts as one sentence, whatever the upload has.
         verdicts: What imported judges said of it, and ``grades`` of an answer to PersonaGym's question.
@@ -70,6 +72,7 @@ class CopiedText:
     verdicts_due: int
     key: tuple[int, int, int]
     spans: tuple[str, str] | None = None
+    notes: str | None = None
     upload: str | None = None
     whole: bool = False
     verdicts: Sequence[NewVerdicts] = ()
@@ -104,7 +107,7 @@ async def read_words(
         columns = zip(*keys[start : start + TEXTS_AT_ONCE], strict=True)
         found = await connection.execute(
             text(
-                "SELECT r.cell_id, r.run, r.item, r.status, r.text, r.thoughts"
+                "SELECT r.cell_id, r.run, r.item, r.status, r.text, r.finish_reason, r.notes ->> 'unknown_finish_word'"
                 f" FROM unnest({_GIVEN_KEYS}) AS given (of_cell, of_run, of_item)"
                 " JOIN responses r ON r.cell_id = of_cell AND r.run = of_run AND r.item = of_item"
                 " WHERE r.tenant = :tenant"
@@ -145,7 +148,7 @@ _COLUMNS = (
     {"cell_id": "bigint", "run": "int", "item": "int", "instruction": "int", "status": "text"}
     | {"verdicts_due": "int"}
     | _KEYS
-    | {"starts": "text", "ends": "text"}
+    | {"starts": "text", "ends": "text", "notes": "text"}
 )
 
 
@@ -156,15 +159,18 @@ def _given(columns: dict[str, str]) -> str:
 _GIVEN_KEYS = _given(_KEYS)
 _INSERT = (
     "INSERT INTO responses (tenant, cell_id, run, item, instruction, status, verdicts_due, text, thoughts, error,"
-    " unit_starts, unit_ends)"
+    " notes, unit_starts, unit_ends)"
     " SELECT :tenant, given.cell_id, given.run, given.item, given.instruction, given.status, given.verdicts_due,"
-    "  r.text, r.thoughts, r.error, coalesce(CAST(given.starts AS int[]), {starts}),"
+    "  r.text, r.thoughts, r.error, CASE WHEN given.starts IS NULL THEN {notes} ELSE CAST(given.notes AS jsonb) END,"
+    "  coalesce(CAST(given.starts AS int[]), {starts}),"
     "  coalesce(CAST(given.ends AS int[]), {ends})"
     f" FROM unnest({_given(_COLUMNS)}) AS given ({', '.join(_COLUMNS)})"
     " JOIN {source} WHERE r.tenant = :tenant"
 )
-_ALL = {"starts": "r.unit_starts", "ends": "r.unit_ends"}
-_ONE = {"starts": "r.unit_starts[1 : 1]", "ends": "r.unit_ends[cardinality(r.unit_ends):]"}
+_ALL = {"starts": "r.unit_starts", "ends": "r.unit_ends", "notes": "r.notes"}
+_ONE = {"starts": "r.unit_starts[1 : 1]", "ends": "r.unit_ends[cardinality(r.unit_ends):]"} | {
+    "notes": "nullif(r.notes - ARRAY['cut_off', 'repeated_sentences'], '{}')"
+}
 _RECORDS = "upload_records r ON r.upload_id = :upload AND r.ordinal = of_cell"
 _COPY = text(
     _INSERT.format(
@@ -181,7 +187,10 @@ def _some_at_a_time(
 ) -> Iterator[list[tuple[object, ...]]]:
     for start in range(0, len(copied), ROWS_AT_ONCE):
         yield [
-            (ids[c.cell], c.run, c.item, c.instruction, c.status, c.verdicts_due, *c.key)
-            + (c.spans or (None, None))
+            (
+                *(ids[c.cell], c.run, c.item, c.instruction, c.status, c.verdicts_due, *c.key),
+                *(c.spans or (None, None)),
+                c.notes,
+            )
             for c in copied[start : start + ROWS_AT_ONCE]
         ]

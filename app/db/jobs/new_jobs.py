@@ -80,7 +80,7 @@ _RESPONSES = _Insertion(
     {"cell_id": "bigint"}
     | dict.fromkeys(("run", "item", "instruction"), "int")
     | dict.fromkeys(("status", "text", "thoughts", "error"), "text")
-    | {"verdicts_due": "int", "unit_starts": "int[]", "unit_ends": "int[]"},
+    | {"notes": "jsonb", "verdicts_due": "int", "unit_starts": "int[]", "unit_ends": "int[]"},
 )
 _GRADES = _Insertion(
     "grades",
@@ -161,6 +161,7 @@ class NewResponse:
     unit_ends: Sequence[int]
     verdicts_due: int
     thoughts: str | None = None
+    notes: str | None = None
     error: str | None = None
     verdicts: Sequence[NewVerdicts] = ()
     doubtful: Collection[int] = ()
@@ -239,6 +240,7 @@ async def insert_job(
                 r.text,
                 r.thoughts,
                 r.error,
+                r.notes,
                 r.verdicts_due,
                 *_spans(r),
             )

@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.places import place_arrays
 from app.domain.judging.judged_response import ResponseStatus
+from app.domain.judging.text_notes import TextNote
 from app.domain.providers.model import FinishReason
 
 Position = tuple[int, int, int]
@@ -33,6 +34,7 @@ class ResponseRecord(NamedTuple):
     output_tokens: int | None
     reasoning_tokens: int | None
     thoughts: str | None
+    notes: Mapping[str, Any] | None
     over: bool
     """Whether it would make its page too large: it comes without text and units then."""
 
@@ -78,7 +80,8 @@ class Judgements:
 _RESPONSE_COLUMNS = (
     "ordinal, run, item, instruction, status, CASE WHEN NOT over THEN text END,"
     " CASE WHEN NOT over THEN unit_starts END, CASE WHEN NOT over THEN unit_ends END,"
-    " finish_reason, error, input_tokens, output_tokens, reasoning_tokens, CASE WHEN NOT over THEN thoughts END, over"
+    " finish_reason, error, input_tokens, output_tokens, reasoning_tokens, CASE WHEN NOT over THEN thoughts END,"
+    " notes, over"
 )
 _OVER = (
     "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0) + coalesce(octet_length(thoughts), 0))"
@@ -105,6 +108,7 @@ class Wanted:
         dimensions: For each (cell, trait) its dimension; empty unless there is a ``people_gap``.
         text: Only responses whose text contains this, in small letters or capitals; ``None`` for all.
         flagged: Only responses with a flag, or with one on a sentence.
+        noted: Only responses with this note.
     """
 
     cells: Sequence[int]
@@ -117,6 +121,7 @@ class Wanted:
     dimensions: Mapping[tuple[int, int], str] = field(default_factory=dict)
     text: str | None = None
     flagged: bool = False
+    noted: TextNote | None = None
 
 
 LEVELS = (
@@ -185,6 +190,7 @@ def _judged(wanted: Wanted) -> list[str]:
         (wanted.people_gap is not None, "(r.ordinal, r.run, r.item) IN (SELECT * FROM against_people)"),
         (wanted.text is not None, HAS_TEXT),
         (wanted.flagged, _FLAGGED),
+        (wanted.noted is not None, "r.notes ? :noted"),
     )
     return [condition for is_asked, condition in asked if is_asked]
 
@@ -204,6 +210,8 @@ def _chosen(wanted: Wanted) -> tuple[str, str, dict[str, Any]]:
     given, values = LEVELS, levels_of(wanted)
     if wanted.text is not None:
         values["text"] = wanted.text
+    if wanted.noted is not None:
+        values["noted"] = wanted.noted
     if wanted.people_gap is not None:
         given += _AGAINST_PEOPLE
         values |= {

@@ -100,6 +100,12 @@ class ResponseTally:
         filtered: Refused or stopped by the provider's content filter.
         no_answer: Nothing but thoughts, or no finished answer.
         truncated: Answers that end at the longest length.
+        sentences: Sentences of the answers.
+        unknown_tags: Texts with unknown tags or special tokens, and likewise the following.
+        cut_off: Answers whose last sentence has no end.
+        repeated_sentences: Sentences that repeat an earlier one of their answer.
+        tags: Different unknown tags, each text's first.
+        finish_words: Different unknown words for why models stopped.
     """
 
     cell: int
@@ -112,6 +118,13 @@ class ResponseTally:
     filtered: int
     no_answer: int
     truncated: int
+    sentences: int = 0
+    unknown_tags: int = 0
+    unknown_finish_word: int = 0
+    cut_off: int = 0
+    repeated_sentences: int = 0
+    tags: Sequence[str] = ()
+    finish_words: Sequence[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +324,14 @@ async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str
             " coalesce(sum(cardinality(unit_starts)) FILTER (WHERE status = 'refused'), 0),"
             " count(DISTINCT r.run), count(*) FILTER (WHERE status = 'filtered'),"
             " count(*) FILTER (WHERE status = 'no_answer'),"
-            " count(*) FILTER (WHERE status = 'answered' AND finish_reason = 'length')"
+            " count(*) FILTER (WHERE status = 'answered' AND finish_reason = 'length'),"
+            " coalesce(sum(cardinality(unit_starts)) FILTER (WHERE status = 'answered'), 0),"
+            " count(notes -> 'unknown_tags'), count(notes -> 'unknown_finish_word'),"
+            " count(notes -> 'cut_off') FILTER (WHERE status = 'answered'),"
+            " coalesce(sum(jsonb_array_length(notes -> 'repeated_sentences')) FILTER (WHERE status = 'answered'), 0),"
+            " coalesce(array_agg(DISTINCT notes -> 'unknown_tags' ->> 0) FILTER (WHERE notes ? 'unknown_tags'), '{}'),"
+            " coalesce(array_agg(DISTINCT notes ->> 'unknown_finish_word')"
+            "  FILTER (WHERE notes ? 'unknown_finish_word'), '{}')"
             " FROM cells c JOIN responses r ON r.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant GROUP BY c.ordinal"
         ),

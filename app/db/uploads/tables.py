@@ -75,6 +75,8 @@ class UploadRecord(Base):
     unit_ends: Mapped[list[int]] = mapped_column(ARRAY(Integer))
     judged: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     """What imported judges said of it; see :mod:`app.domain.uploads.judged`."""
+    notes: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
+    """What is odd about the text (:class:`app.domain.judging.text_notes.TextNotes`); null if nothing."""
 
 
 class UploadPart(Base):

@@ -4,17 +4,21 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
+from pydantic import TypeAdapter, ValidationError
+
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.jobs.bundle_reading import ReadAgain
 from app.domain.jobs.plan import AtomicCell, Cell
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.fit import GRADES
 from app.domain.judging.prompt_injection import Suspicion
+from app.domain.judging.text_notes import TextNotes
 from app.domain.judging.verdict import Unread
 from app.domain.providers.model import FinishReason, Stage
 
 Row = Mapping[str, Any]
 _MOST = 32_767
+_NOTES = TypeAdapter[TextNotes | None](TextNotes | None)
 
 
 class WrongRowError(ValueError):
@@ -106,6 +110,10 @@ class RowChecks:
         places = [0, *(place for span in zip(starts, ends, strict=True) for place in span), length]
         if len(starts) > _MOST or any(one > other for one, other in pairwise(places)):
             raise WrongRowError("unit_starts, unit_ends: must lie one after the other in the text")
+        try:
+            _NOTES.validate_python(row.get("notes"))
+        except ValidationError as error:
+            raise WrongRowError(f"notes: {error.errors()[0]['msg']}") from error
         if not self._again.sentences(row):
             raise WrongRowError("unit_starts, unit_ends: not the sentences that the text is split into")
         self._units[cell.ordinal, run, item] = len(starts)

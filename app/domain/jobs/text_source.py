@@ -48,6 +48,7 @@ class StoredText:
         sentences: How many it has.
         key: Where its words are, for whoever copies them.
         spans: Where its sentences are, as Postgres writes the two arrays of offsets; ``None`` for the source's own.
+        notes: What is odd about it, as JSON text, if it is split anew; else ``None``.
         question: What it answers, in words, of a PersonaGym task.
         upload: The upload that has its words, by the first number of ``key``; ``None`` where a job has.
         elsewhere: What came with it of imported judges.
@@ -63,6 +64,7 @@ class StoredText:
     sentences: int
     key: tuple[int, int, int]
     spans: tuple[str, str] | None = None
+    notes: str | None = None
     question: str | None = None
     upload: str | None = None
     elsewhere: Elsewhere = NOT_JUDGED

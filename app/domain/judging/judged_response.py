@@ -13,6 +13,7 @@ from pydantic import ConfigDict, Field
 from app.domain.contract import Page
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.response_figures import ResponseFigures
+from app.domain.judging.text_notes import TextNotes
 from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
@@ -238,6 +239,9 @@ class JudgedResponse:
         tuple[ResponseFigures, ...],
         Field(description="Its figures on each dimension on which its sentences have verdicts."),
     ] = ()
+    notes: Annotated[
+        TextNotes | None, Field(description="What is odd about the text; `null` if nothing.")
+    ] = None
     imported_judges: Annotated[
         tuple[str, ...], Field(description="Judges that were never called: their verdicts were imported.")
     ] = ()

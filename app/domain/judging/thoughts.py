@@ -347,3 +347,38 @@ _HEADER = re.compile(
 )
 _HARMONY_END = re.compile(r"<\|(?:end|return|call|start|eom|eot|channel)\|>")
 _TO_USER = {"final", "user"}
+
+
+_TOKEN = re.compile(
+    r"<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]?>|<[^<>|\uff5c\n]{1,40}[|\uff5c]>|[\u25c1][^\u25b7\n]{1,40}\u25b7"
+)
+_OPENING = re.compile(r"\s*(?:<([^\W\d][\w:.-]{0,39})(?:\s[^<>\n]{0,300})?>|\[([A-Z][A-Z_]{2,39})\])")
+_OPENED = re.compile(r"<([^\W\d][\w:.-]{0,39})")
+_CLOSING = re.compile(r"</([^\W\d][\w:.-]{0,39})>")
+_FORMATTING = frozenset(_FORMS["formatting"])
+MOST_UNKNOWN = 3
+
+
+def unknown_marks(answer: str) -> tuple[str, ...]:
+    """Return unknown tags and special tokens of an answer, at most :data:`MOST_UNKNOWN`.
+
+    These are tokens such as ``<|name|>`` anywhere, a tag with its closing tag or on its own line at the start, and a closing tag
+    without an opening one. Tags that format text, as in HTML, are known.
+    """
+    if "<" not in answer and "\u25c1" not in answer and answer[:1] != "[":
+        return ()
+    found = [token for token in _TOKEN.finditer(answer) if not _is_mention(answer, token)]
+    opening = _OPENING.match(answer)
+    if opening is not None and (opening[1] or "").lower() not in _FORMATTING:
+        closing = f"</{opening[1]}>" if opening[1] else f"[/{opening[2]}]"
+        own_line = opening[1] and answer[opening.end() : opening.end() + 1] == "\n"
+        if own_line or closing in answer:
+            found.append(opening)
+    if "</" in answer:
+        known = {*_FORMATTING, *map(str.lower, _OPENED.findall(answer))}
+        found += [
+            tag
+            for tag in _CLOSING.finditer(answer)
+            if tag[1].lower() not in known and not _is_mention(answer, tag) and _is_block_end(answer, tag)
+        ]
+    return tuple(dict.fromkeys(mark[0].strip() for mark in found))[:MOST_UNKNOWN]

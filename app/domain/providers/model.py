@@ -252,7 +252,8 @@ class ChatReply(NamedTuple):
         limits: The provider's rate limits, where the reply has news of them.
         thoughts: What the model thought before it answered; empty where the provider keeps that to itself, ``None`` where it did
             not think.
-        provider_finish_reason: Why it stopped in the provider's words, where ``finish_reason`` is ``OTHER``.
+        provider_finish_reason: Why it stopped in the provider's words, if ``finish_reason`` is ``OTHER``, or ``UNSTATED`` because
+            the words are not known.
     """
 
     text: str

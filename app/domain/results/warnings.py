@@ -1,17 +1,20 @@
 """Reasons to doubt a job's results, in the order in which a reader should see them."""
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from pydantic import Field
 
 from app.domain.contract import Answer
+from app.domain.judging.text_notes import TextNote
 from app.domain.metrics.interval import Ends
 from app.domain.providers.failure import is_time_out, remedy
 from app.domain.providers.model import Model, Stage
 from app.domain.providers.usage import FailedCalls, ModelUsage
 from app.domain.results.control import ControlArm
 from app.domain.results.gains import Gain
+from app.domain.results.results import ResponseStatuses
+from app.domain.suggestion import some_of
 
 NO_EFFECT = "no_effect"
 TIME_OUTS = "time_outs"
@@ -22,7 +25,8 @@ class ResultWarning(Answer):
 
     code: str = Field(
         description="`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` "
-        "(judges); `no_effect` (control arm); `time_outs` (models under test).",
+        "(judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, "
+        "`repeated_sentences` (models under test).",
         examples=["one_score"],
     )
     message: str = Field(description="In words. May contain names that the client chose.")
@@ -103,6 +107,79 @@ def time_out_warnings(
             n=calls,
             limit=0.0,
         )
+
+
+class NotedTexts(NamedTuple):
+    """One model's texts.
+
+    Attributes:
+        model: Its label.
+        texts: Number of its texts.
+        statuses: Its texts by status, with the number of notes on them.
+        tags: Different unknown tags in them.
+        finish_words: Different unknown words for why it stopped.
+    """
+
+    model: str
+    texts: int
+    statuses: ResponseStatuses
+    tags: Sequence[str]
+    finish_words: Sequence[str]
+
+
+NOTED_SHARE = 0.05
+"""Share of texts that are cut off, or of repeated sentences, above which there is a warning."""
+
+
+def text_warnings(noted: NotedTexts) -> Iterator[ResultWarning]:
+    """One warning for each kind of note that a model's texts have, or have too often."""
+    model, texts, counts = noted.model, noted.texts, noted.statuses
+    found: tuple[tuple[TextNote, int, float, str], ...] = (
+        (
+            "unknown_tags",
+            texts,
+            0.0,
+            f"texts of {model} contain unknown tags ({_some(noted.tags)}), so thoughts may have been judged.",
+        ),
+        (
+            "unknown_finish_word",
+            texts,
+            0.0,
+            f"texts of {model} ended for an unknown reason ({_some(noted.finish_words)}) and count as complete.",
+        ),
+        (
+            "cut_off",
+            counts.answered,
+            NOTED_SHARE,
+            f"answers of {model} end within a sentence. Raise max_tokens, or leave these sentences out of judging.",
+        ),
+        (
+            "repeated_sentences",
+            counts.sentences,
+            NOTED_SHARE,
+            f"sentences of {model} repeat an earlier one of the same text: the model may be looping.",
+        ),
+    )
+    for code, n, limit, words in found:
+        count = getattr(counts, code)
+        if count > limit * n:
+            yield ResultWarning(
+                code=code,
+                message=f"{count:,} of {n:,} {words}",
+                of="all",
+                model=model,
+                value=count / n,
+                n=n,
+                limit=limit,
+            )
+
+
+def _some(words: Sequence[str]) -> str:
+    return some_of(sorted(words), MOST_WORDS)
+
+
+MOST_WORDS = 3
+"""Words that a warning lists."""
 
 
 def headline(warnings: Sequence[ResultWarning], models: int) -> str | None:

@@ -13,10 +13,11 @@ from pydantic import TypeAdapter, ValidationError
 
 from app.domain.errors import FieldError
 from app.domain.instruments.rules import Rules
-from app.domain.instruments.segmentation import runaway
+from app.domain.instruments.segmentation import runaway, units_at
 from app.domain.jobs.request import ResponseIn
 from app.domain.jobs.verdicts_request import MOST_UNITS
 from app.domain.judging.imported import given_text, refused_elsewhere
+from app.domain.judging.text_notes import notes_on
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ONLY_THOUGHTS
 from app.domain.uploads.judged import as_judged, scores_of, wrong_verdicts
@@ -61,6 +62,7 @@ class Record:
         error: Why there is nothing to be judged, if so.
         units: Where its sentences begin and end.
         judged: What is kept of what imported judges said of it.
+        notes: What is odd about the text, as JSON text.
     """
 
     line: int
@@ -71,6 +73,7 @@ class Record:
     error: str | None
     units: tuple[tuple[int, int], ...]
     judged: dict[str, Any] | None = None
+    notes: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -281,15 +284,16 @@ def as_record(number: int, response: ResponseIn, rules: Rules) -> Record | Field
     told = given_text(None if response.text is None else answer, units, scores)
     if isinstance(told, FieldError):
         return told
-    spans = told.spans
-    if spans is None:
+    if told.spans is None:
         message = runaway(answer, MOST_UNITS)
         found = () if message is not None else rules.segmenter.segment(answer, MOST_UNITS)
         if len(found) > MOST_UNITS:
             message = f"more than {MOST_UNITS:,} sentences"
         if message is not None:
             return FieldError("/text", message)
-        spans = [(unit.start, unit.end) for unit in found]
+    else:
+        found = units_at(told.text, [start for start, _ in told.spans], [end for _, end in told.spans])
+    spans = [(unit.start, unit.end) for unit in found]
     wrong = wrong_verdicts(response, scores, answer, len(spans))
     if wrong is not None:
         return wrong
@@ -301,7 +305,17 @@ def as_record(number: int, response: ResponseIn, rules: Rules) -> Record | Field
         status, why = "no_answer", ONLY_THOUGHTS
     given = response.model_dump(exclude_unset=True, exclude=_CHECKED)
     judged = as_judged(response, rules, told.text, spans)
-    return Record(number, given, told.text, thoughts, status, why, tuple(spans), judged)
+    return Record(
+        number,
+        given,
+        told.text,
+        thoughts,
+        status,
+        why,
+        tuple(spans),
+        judged,
+        notes_on(told.text, found).stored(),
+    )
 
 
 class _RefusedError(ValueError):

@@ -7,7 +7,7 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
+from app.domain.providers.model import ChatReply, ChatRequest, Usage
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
@@ -59,7 +59,7 @@ class AnthropicChat(Chat):
             model_snapshot=wire.short_text(body.get("model")),
             provider_request_id=wire.short_text(headers.get("request-id")),
             thoughts=said.thoughts,
-            provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
+            provider_finish_reason=wire.unusual_word(stopped, finish_reason),
         )
 
 

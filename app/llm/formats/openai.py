@@ -77,7 +77,7 @@ class OpenAIChat(Chat):
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
             provider_request_id=wire.short_text(headers.get("x-request-id")),
             thoughts=said.thoughts,
-            provider_finish_reason=wire.short_text(stopped) if finish_reason is FinishReason.OTHER else None,
+            provider_finish_reason=wire.unusual_word(stopped, finish_reason),
         )
 
 

@@ -176,6 +176,14 @@ def finish_reason(value: object) -> FinishReason:
     return _FINISH_REASONS.get(word, FinishReason.UNSTATED)
 
 
+def unusual_word(value: object, read: FinishReason) -> str | None:
+    """Return a provider's word for why it stopped if it is not known, or says that the answer is not finished."""
+    unknown = (
+        read is FinishReason.UNSTATED and isinstance(value, str) and value.lower() not in _FINISH_REASONS
+    )
+    return short_text(value) if unknown or read is FinishReason.OTHER else None
+
+
 def usage(
     input_tokens: object,
     output_tokens: object,

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 
 from app.domain.instruments.contract import DimensionInWords
 from app.domain.judging.judged_response import UnitVerdict
+from app.domain.judging.text_notes import TEXT_NOTES
 from app.domain.metrics.cell import UnitCounts
 from app.domain.metrics.metric import INTERVALS
 from app.domain.metrics.registry import BY_NAME, METRICS
@@ -228,6 +229,30 @@ RESPONSE_COLUMNS = (
     _figure("acc", _NUMBER, "1 if that lies in the persona's level, else 0; likewise."),
     _figure("acc_atom", _NUMBER, "Share of its scored sentences in the persona's level; likewise."),
     _figure("ic_atom", _NUMBER, "Its internal consistency; missing with fewer than two scored sentences."),
+    _response(
+        "unknown_tags",
+        _TEXT,
+        "Unknown tags or special tokens in the text, with spaces between them; missing if none.",
+        lambda r: " ".join(r.notes.unknown_tags) or None if r.notes else None,
+    ),
+    _response(
+        "unknown_finish_word",
+        _TEXT,
+        "The provider's word for why the model stopped, if its meaning is not known.",
+        lambda r: r.notes.unknown_finish_word if r.notes else None,
+    ),
+    _response(
+        "cut_off",
+        _BOOLEAN,
+        "Whether the last sentence has no end.",
+        lambda r: r.notes is not None and r.notes.cut_off is not None,
+    ),
+    _response(
+        "repeated_sentences",
+        _INTEGER,
+        "Sentences that repeat an earlier one of the text.",
+        lambda r: len(r.notes.repeated_sentences) if r.notes else 0,
+    ),
     _response("grade", _NUMBER, "A PersonaGym response's score, 1 to 5: the mean over judges.", "score"),
 )
 """One row for each response and dimension on which it was to be judged; a PersonaGym response whose sentences are not judged has one without
@@ -237,7 +262,7 @@ UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "fa
 RESPONSE_COUNTS = ("total", "without_scored_unit", "with_one_scored_unit")
 GENERATION_COUNTS = (
     *("planned", "answered", "refused", "failed", "empty", "refused_units"),
-    *("filtered", "no_answer", "truncated"),
+    *("filtered", "no_answer", "truncated", "sentences", *TEXT_NOTES),
 )
 
 

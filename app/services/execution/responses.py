@@ -23,6 +23,7 @@ from app.domain.jobs.judge_prompts import JudgePrompt, about_sentence
 from app.domain.jobs.plan import Cell
 from app.domain.judging.hardening import Showing
 from app.domain.judging.prompt_injection import Suspicion, suspicion
+from app.domain.judging.text_notes import notes_on, split_text
 from app.domain.judging.verdict import Unread, Verdict, VerdictStatus, parse_verdict
 from app.domain.personagym.task import GRADE_SCALE
 from app.domain.providers.model import ChatReply, FinishReason, Message, Model, Stage
@@ -237,7 +238,11 @@ class Responses(ABC):
         if why is not None:
             return self._response_row(run, item, "failed", None, (), error=f"runaway: {why}")
         status, why = self._status(reply)
-        units = self.rules.segmenter.segment(reply.text, MAX_GENERATED_UNITS) if status in JUDGED else []
+        ended = reply.finish_reason, reply.provider_finish_reason
+        if status in JUDGED:
+            units, notes = split_text(reply.text, self.rules, MAX_GENERATED_UNITS, ended)
+        else:
+            units, notes = (), notes_on(reply.text, (), ended)
         if len(units) > MAX_GENERATED_UNITS:
             why = f"runaway: more than {MAX_GENERATED_UNITS:,} sentences"
             return self._response_row(run, item, "failed", None, (), error=why)
@@ -249,6 +254,7 @@ class Responses(ABC):
             output_tokens=usage.output_tokens if usage else None,
             reasoning_tokens=usage.reasoning_tokens if usage else None,
             thoughts=reply.thoughts,
+            notes=notes.stored(),
         )
 
     def _status(self, reply: ChatReply) -> tuple[str, str | None]:

@@ -13,7 +13,7 @@ from app.db.jobs.copied_texts import CopiedText
 from app.db.jobs.new_jobs import NewResponse, NewShard
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.rules import Rules
-from app.domain.instruments.segmentation import runaway
+from app.domain.instruments.segmentation import runaway, units_at
 from app.domain.jobs.brought_answers import NOT_ANSWERED
 from app.domain.jobs.personagym_plan import BroughtAnswer, estimate_brought, merged
 from app.domain.jobs.plan import (
@@ -32,6 +32,7 @@ from app.domain.jobs.text_source import StoredText
 from app.domain.jobs.verdicts_request import MOST_UNITS
 from app.domain.judging.imported import count_problems, refused_elsewhere
 from app.domain.judging.order_check import ORDERS
+from app.domain.judging.text_notes import notes_on
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ONLY_THOUGHTS
 from app.services.jobs.imported_rows import (
@@ -95,6 +96,7 @@ def _copied(spec: JobSpec, cell: Cell, placed: ProvidedResponse, stored: StoredT
         verdicts_due=_due(spec, cell, placed.item, stored.status, sentences),
         key=stored.key,
         spans=stored.spans,
+        notes=stored.notes,
         upload=stored.upload,
         whole=as_one,
         verdicts=verdicts,
@@ -111,15 +113,16 @@ def _sent(
     given = given_spans(spec, placed, answer, pointer)
     if isinstance(given, FieldError):
         return [given]
-    spans = given.spans
-    if spans is None:
+    if given.spans is None:
         message = runaway(answer, MOST_UNITS)
         units = () if message is not None else rules.segmenter.segment(answer, MOST_UNITS)
         if len(units) > MOST_UNITS:
             message = f"more than {MOST_UNITS:,} sentences"
         if message is not None:
             return [FieldError(f"{pointer}/text", message)]
-        spans = [(unit.start, unit.end) for unit in units]
+    else:
+        units = units_at(given.text, [start for start, _ in given.spans], [end for _, end in given.spans])
+    spans = [(unit.start, unit.end) for unit in units]
     known = {"text": placed.text is not None, "units": bool(placed.units)}
     if wrong := list(count_problems(placed.verdicts, len(spans), **known)):
         return wrong
@@ -141,6 +144,7 @@ def _sent(
         unit_ends=[end for _, end in spans],
         verdicts_due=_due(spec, cell, placed.item, status, len(spans)),
         thoughts=thoughts,
+        notes=notes_on(given.text, units).stored(),
         error=why,
         verdicts=imported,
         doubtful=doubtful_sentences(rules, given.text, spans) if imported and status == "answered" else (),

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -11,7 +12,8 @@ from app.db.jobs.copied_texts import Words
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.preparations import StoredStep
 from app.db.sets import exemplars, sets
-from app.domain.instruments.segmentation import Segmenter, runaway
+from app.domain.instruments.rules import Rules
+from app.domain.instruments.segmentation import runaway
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, cells_of
 from app.domain.jobs.qa_request import QaIn
@@ -20,7 +22,9 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stored_texts import StoredTexts, choose
 from app.domain.jobs.text_source import StoredText, TextSource
 from app.domain.jobs.verdicts_request import MOST_UNITS
+from app.domain.judging.text_notes import split_text
 from app.domain.personagym.specification import question_item
+from app.domain.providers.model import FinishReason
 from app.domain.results.contract import SourceOfTexts
 from app.domain.results.model_groups import Attributes
 from app.services.job_context import decode_spec
@@ -156,35 +160,44 @@ async def _split_anew(
     chosen = choose(offered, wanted.source, lambda _pointer, _message: None).texts
     read = [text for text in chosen if text.status in JUDGED]
     instrument = replace(catalog.instrument, **wanted.chosen_versions)
-    segmenter = catalog.rules.load(instrument).segmenter
-    split: dict[Key, tuple[int, tuple[str, str]]] = {}
+    rules = catalog.rules.load(instrument)
+    split: dict[Key, _NewSplit] = {}
     async with engine.connect() as connection:
         async for words in copied_texts.read_words(connection, tenant, [text.key for text in read]):
-            found = await on_a_thread(tenant, partial(_split, segmenter, words))
+            found = await on_a_thread(tenant, partial(_split, rules, words))
             if found is None:
-                return f"a text has more than {MOST_UNITS:,} sentences by {segmenter.name}"
+                return f"a text has more than {MOST_UNITS:,} sentences by {rules.segmenter.name}"
             split |= found
     return replace(
         offered,
         texts=[
-            replace(text, sentences=split[text.key][0], spans=split[text.key][1])
-            if text.key in split
-            else text
+            replace(text, **split[text.key]._asdict()) if text.key in split else text
             for text in offered.texts
         ],
     )
 
 
-def _split(segmenter: Segmenter, words: Sequence[Words]) -> dict[Key, tuple[int, tuple[str, str]]] | None:
-    """Sentences of texts by their keys; ``None`` if one has too many."""
+class _NewSplit(NamedTuple):
+    """What changes of a text that is split anew: fields of :class:`StoredText`."""
+
+    sentences: int
+    spans: tuple[str, str]
+    notes: str | None
+
+
+def _split(rules: Rules, words: Sequence[Words]) -> dict[Key, _NewSplit] | None:
+    """Split texts; return what is found by their keys, or ``None`` if one has too many sentences."""
     found = {}
     for each in words:
-        units = () if runaway(each.text, MOST_UNITS) else segmenter.segment(each.text, MOST_UNITS)
-        if len(units) > MOST_UNITS or (not units and runaway(each.text, MOST_UNITS)):
+        if runaway(each.text, MOST_UNITS):
+            return None
+        reason = None if each.finish_reason is None else FinishReason(each.finish_reason)
+        units, notes = split_text(each.text, rules, MOST_UNITS, (reason, each.finish_word))
+        if len(units) > MOST_UNITS:
             return None
         spans = (
             f"{{{','.join(str(unit.start) for unit in units)}}}",
             f"{{{','.join(str(unit.end) for unit in units)}}}",
         )
-        found[each.cell_id, each.run, each.item] = (len(units), spans)
+        found[each.cell_id, each.run, each.item] = _NewSplit(len(units), spans, notes.stored())
     return found

@@ -30,6 +30,11 @@ def response_statuses(tally: ResponseTally | None, planned: int) -> ResponseStat
         empty=tally.empty,
         truncated=tally.truncated,
         refused_units=tally.refused_units,
+        sentences=tally.sentences,
+        unknown_tags=tally.unknown_tags,
+        unknown_finish_word=tally.unknown_finish_word,
+        cut_off=tally.cut_off,
+        repeated_sentences=tally.repeated_sentences,
     )
 
 

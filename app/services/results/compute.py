@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
@@ -52,9 +52,16 @@ from app.domain.results.order_check import Reading, Readings
 from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
 from app.domain.results.repairs import JudgeRepairs
-from app.domain.results.results import MeasuredCell
+from app.domain.results.results import MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize, totals
-from app.domain.results.warnings import ResultWarning, headline, no_effect_warnings, time_out_warnings
+from app.domain.results.warnings import (
+    NotedTexts,
+    ResultWarning,
+    headline,
+    no_effect_warnings,
+    text_warnings,
+    time_out_warnings,
+)
 from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
 from app.domain.statistics.cells import estimate_cell
 from app.services.job_context import JobContext
@@ -298,7 +305,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     )
     usage, failed = usage_of(rows.usage), failures_of(rows.failed)
     late = [] if spec.provided else [*time_out_warnings(spec.models, usage.by_model, failed)]
-    warnings = [*judge_warnings(evidence), *no_effect_warnings(control), *late]
+    noted = [each for texts in _noted_texts(context, rows) for each in text_warnings(texts)]
+    warnings = [*judge_warnings(evidence), *no_effect_warnings(control), *late, *noted]
     repairs = _repairs(spec, rows)
     results = Results(
         job=job.id,
@@ -415,6 +423,21 @@ def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:
         persona_score_totals=[] if graded is None else graded.persona_score_totals,
     )
     return suspicion_summary(found, without)
+
+
+def _noted_texts(context: JobContext, rows: JobRows) -> Iterator[NotedTexts]:
+    """Yield each model's texts with the notes on them."""
+    for n, model in enumerate(context.spec.models):
+        cells = [cell.ordinal for cell in (*context.cells, *context.control) if cell.model == n]
+        tallies = [rows.tallies[ordinal] for ordinal in cells if ordinal in rows.tallies]
+        statuses = ResponseStatuses.sum(response_statuses(tally, 0) for tally in tallies)
+        yield NotedTexts(
+            model.label,
+            statuses.answered + statuses.refused + statuses.filtered + statuses.no_answer,
+            statuses,
+            [*{word for tally in tallies for word in tally.tags}],
+            [*{word for tally in tallies for word in tally.finish_words}],
+        )
 
 
 def _check(context: JobContext, rows: JobRows) -> JudgingCheck | None:

@@ -36,6 +36,7 @@ from app.domain.judging.judged_response import (
 )
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.response_figures import response_figures
+from app.domain.judging.text_notes import TextNote, TextNotes
 from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.specification import question_item
@@ -102,6 +103,7 @@ class ResponseFilter:
         arm: Whether those of the personas or those of the control arm.
         text: Only those whose text contains this, in small letters or capitals.
         flagged: Only those with a flag, or with one on a sentence.
+        noted: Only those with this note.
     """
 
     model: str | None = None
@@ -114,6 +116,7 @@ class ResponseFilter:
     arm: Arm = "persona"
     text: str | None = None
     flagged: bool = False
+    noted: TextNote | None = None
 
     @property
     def by_judgement(self) -> bool:
@@ -126,7 +129,7 @@ class ResponseFilter:
         """Of how many responses a page is chosen; ``None`` where all are shown."""
         if self.by_judgement:
             return LOOKED_AT
-        return None if self.text is None else TEXTS_LOOKED_AT
+        return None if self.text is None and self.noted is None else TEXTS_LOOKED_AT
 
     def admits(self, context: JobContext, cell: Cell) -> bool:
         """Whether a cell's responses can be among them."""
@@ -250,6 +253,7 @@ def _wanted(context: JobContext, wanted: ResponseFilter, *, with_levels: bool) -
         else {},
         text=wanted.text,
         flagged=wanted.flagged,
+        noted=wanted.noted,
     )
 
 
@@ -489,6 +493,7 @@ def _judged(
         if record.input_tokens is None or record.output_tokens is None
         else ResponseUsage(record.input_tokens, record.output_tokens, record.reasoning_tokens),
         thoughts=record.thoughts,
+        notes=TextNotes.of(record.notes),
         units=tuple(map(JudgedUnit, count(), spans, texts, given)),
         question=item.text if of_gym else None,
         grades=grades,

@@ -1,5 +1,6 @@
 """What is written of an upload, and of its records, when some more of it was read."""
 
+import json
 from dataclasses import asdict
 from typing import Any
 
@@ -47,4 +48,5 @@ def record_columns(record: Record) -> dict[str, Any]:
         "unit_starts": [start for start, _ in record.units],
         "unit_ends": [end for _, end in record.units],
         "judged": record.judged,
+        "notes": None if record.notes is None else json.loads(record.notes),
     }
