@@ -11,8 +11,8 @@ from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
 
 _LABEL = re.compile(
-    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*S[ ]?(\d{1,4})[*_`"')\]>]*[ \t]*"""
-    r"(?::|=>?|->|→|\||[.)–—-](?=\s)|(?=[ \t][+-]?\d+[ \t]*$))",
+    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*(?:\{?\s*["']\w+["']\s*:\s*["'])?S[ ]?(\d{1,4})[*_`"')\]>]*[ \t]*"""
+    r"""(?:[:\uff1a]|=>?|->|→|\||,\s*["']\w+["']\s*:|[.)–—-](?=\s)|(?=[ \t][+-]?\d+[ \t]*$))""",
     re.MULTILINE | re.IGNORECASE,
 )
 """A sentence's number as an answer begins with it: at the beginning of a line, or after what ends another answer."""

@@ -8,17 +8,12 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
-from typing import Any, NamedTuple
-
-import yaml
+from itertools import islice
+from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.judging.reply_text import BLANK, labelled
+from app.domain.judging.reply_text import BLANK, WORDS, labelled
 
-_WORDS: dict[str, Any] = yaml.safe_load(
-    files(__package__).joinpath("reply_words.yaml").read_text(encoding="utf-8")
-)
 SCALE_MARK = "§"
 """Replaces a mention of the whole scale, such as "1 to 5"."""
 _LONGEST_SENTENCE = 600
@@ -35,21 +30,31 @@ def _any(words: Iterable[str]) -> str:
 
 
 def _all(kind: str) -> list[str]:
-    return [word for words in _WORDS[kind].values() for word in words]
+    return [word for words in WORDS[kind].values() for word in words]
 
 
-def _word(words: Iterable[str]) -> str:
-    """Alternatives as whole words; scripts without spaces have no word boundary."""
+def _by_script(words: Iterable[str]) -> tuple[list[str], list[str]]:
+    """Separate words of scripts with spaces from words of scripts without."""
     spaced: list[str] = []
     unspaced: list[str] = []
     for word in words:
         (spaced if _SPACED.match(word) else unspaced).append(word)
+    return spaced, unspaced
+
+
+def _word(words: Iterable[str]) -> str:
+    """Alternatives as whole words; scripts without spaces have no word boundary."""
+    spaced, unspaced = _by_script(words)
     parts = [rf"(?<![\w]){_any(spaced)}(?!\w)"] if spaced else []
     return "(?:" + "|".join([*parts, *([_any(unspaced)] if unspaced else [])]) + ")"
 
 
-OUT_OF = _any(_WORDS["out_of"])
-NOT_APPLICABLE_WORDS = _any(_WORDS["not_applicable"])
+OUT_OF = _any(WORDS["out_of"])
+NOT_APPLICABLE_WORDS = _any(WORDS["not_applicable"])
+OPENING = re.compile(
+    rf"\A(?:{_any(WORDS['roles'])}\s*[:\n]\s*|{_any(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}\s?[).:–-]\s?[^\W\d]))"
+)
+"""Matches a role or an assent at the beginning of a reply."""
 
 
 class Claim(NamedTuple):
@@ -71,15 +76,16 @@ class Claim(NamedTuple):
 _NUMBER = r"[+-]?\d+(?:[.,]\d+)*"
 _OPENING = r"[\s'(\[{]{0,8}"
 _CLOSING = r"[\s')\]}]{0,8}"
-_UNIT = rf"(?:\s?{_any(_WORDS['units'])})?(?:\s?{_any(_WORDS['endings'])})?"
+_UNIT = rf"(?:\s?{_any(WORDS['units'])})?(?:\s?{_any(WORDS['endings'])})?"
 _NOT_AFTER = r"(?!\w|[%°+/~^²]|[.,:-]\d|\s?\.\.|…|-(?:\w|$)|\s?\?|\x00|\u0336)"
+_SPACED_LEADS, _UNSPACED_LEADS = map(
+    _any, _by_script([*_all("scores"), *_all("adjectives"), *WORDS["joints"]])
+)
 _VALUE = re.compile(
-    rf"{_OPENING}(?:(?:option|score|rating|number|answer|grade|final|overall|total|the|a|an|of|#)[\s:]*)*{_OPENING}({_NUMBER})(?:st\b)?{_UNIT}{_NOT_AFTER}"
+    rf"{_OPENING}(?:{_SPACED_LEADS}(?:[\s:]+|(?<='))|{_UNSPACED_LEADS}\s*|#\s*){{0,5}}{_OPENING}({_NUMBER})(?:st\b)?{_UNIT}{_NOT_AFTER}"
 )
 _TAIL = re.compile(
-    rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<{BLANK}]|\s-\s|\s+(?:because|since|as|for|on|given|due|based|in|which|that|with|and|to|here|"
-    r"weil|da|car|porque|perché|потому|so|out|indicating|meaning|reflecting|is|seems|would|fits|describes|applies|best|matches)\b"
-    rf"|\s*{SCALE_MARK})"
+    rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{_word(_all('after'))}|\s*{SCALE_MARK})"
 )
 _DOUBTED = re.compile(
     r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much))|but|plus|minus|higher|lower|"
@@ -87,10 +93,18 @@ _DOUBTED = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|$)")
 _BULLET = re.compile(r"^[^\S\n]*(?:[-•·+](?=\s+[^\W\d])|[|#>=]+)?[^\S\n]*")
-_CLAUSE = re.compile(rf"(?:[,:;–—(\[]|\s-)\s*|\s+(?={_any([*_all('conclusions')])}\b)", re.UNICODE)
-_CONCLUSION = re.compile(rf"(?:{_word(_all('conclusions'))}[,:]?\s*)+")
-_HYPOTHETICAL = re.compile(_word(_WORDS["hypothetical"]))
-_ATTRIBUTED = re.compile(rf"{_word(_WORDS['attributions'])}[^,;:]{{0,60}}[,:]\s*(?:that\s)?$")
+_CONCLUSION = re.compile(_word(_all("conclusions")))
+_LEADING = re.compile(rf"(?:{_word([*_all('conclusions'), *WORDS['connectives']])}[,:]?\s*)+")
+_CLAUSE = re.compile(
+    rf"(?:[,:;–—(\[]|\s-)\s*|\s+(?={_word([*_all('conclusions'), *WORDS['connectives']])})|(?={_any(_by_script(_all('conclusions'))[1])})"
+)
+_HYPOTHETICAL = re.compile(_word(_all("hypothetical")))
+_ATTRIBUTED = re.compile(rf"{_word(_all('attributions'))}[^,;:]{{0,60}}[,:]\s*(?:that\s)?$")
+_FIRST_PERSON = re.compile(_word(WORDS["first_person"]))
+_DENIED_NUMBER = re.compile(
+    rf"(?:n't|{_word(WORDS['denials'])})\s+(?:[^\W\d]+[\s:]+){{0,2}}?[\s'(]*({_NUMBER}|{BLANK})"
+)
+_SCORE_NAME = re.compile(_any(_all("scores")))
 _GIVEN = re.compile(
     r"\s*(?:based|given|since|because|as|considering|overall|in|on|for|therefore|thus|so|hence|after)\b"
 )
@@ -99,16 +113,23 @@ _DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
 _SPELLED = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|n/a|half|between|about|around|unknown|null|none|nan)\b|\d|\x00"
 )
-_RETRACTED = re.compile(_word(_WORDS["retractions"]["anywhere"]))
+_RETRACTED = re.compile(_word(WORDS["retractions"]["anywhere"]))
 _RETRACTING = re.compile(
-    rf"(?:^|[.!?;\n…(–—,-])[\s'(\[–—-]{{0,8}}{_word(_WORDS['retractions']['first'])}(?=\W|$)"
+    rf"(?:^|[.!?;\n…(–—,-])[\s'(\[–—-]{{0,8}}{_word(WORDS['retractions']['first'])}(?=\W|$)"
 )
 _SCORE_WORDS = re.compile(
     r"\b(?:scores?|scored|rat(?:e|ed|es|ing|ings)|points?|grades?|option|number|give|given|an?|lower|higher|fair\w*|rather|instead|better|also)\b|分|点|점|балл"
 )
+_LETTER = re.compile(r"[^\W\d_]")
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
 _BARE = re.compile(
-    rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—-](?!\s?\d)|\(|\n|$|(?=because|since|as|weil|car|on an? ))?"
+    rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?=because|since|as|weil|car|on an? ))?"
+)
+
+
+_LONGEST_OPTION = 150
+_OPTION = re.compile(
+    r"[*_\"'`]*(?:(\d{1,4})[*_]*(?:\)[.:]?|[.:]|(?=[*_\"'`]*$)))?\s*((?:[^\W\d][^\d]*?)?)\.?[*_\"'`]*"
 )
 
 
@@ -118,6 +139,7 @@ class Reader:
 
     Attributes:
         labels: The options' words by number, plain and in lower case.
+        poles: Words for the lower and the upper end of the scale, such as "introverted".
         head: What announces a value on a labelled line or in a sentence.
     """
 
@@ -126,6 +148,7 @@ class Reader:
     head: re.Pattern[str]
     heading: re.Pattern[str]
     any_label: re.Pattern[str]
+    poles: tuple[re.Pattern[str] | None, re.Pattern[str] | None]
     echo: str
 
     def is_name(self, key: str) -> bool:
@@ -150,6 +173,16 @@ class Reader:
         words = _same(words)
         return next((number for number, label in self.labels.items() if label == words), None)
 
+    def bare_option(self, text: str) -> str | None:
+        """Return the number of a plain reply that is one option and nothing else: its number, its words, or both of them."""
+        found = _OPTION.fullmatch(text) if len(text) <= _LONGEST_OPTION else None
+        if found is None:
+            return None
+        if not found[2]:
+            return found[1]
+        option = self.option_of(found[2])
+        return str(option) if option is not None and found[1] in {None, str(option)} else None
+
     def rewritten(self, text: str) -> str:
         """Rewrite a plain reply into labelled lines; leave out a copy of the options."""
         if self.echo and self.echo in text:
@@ -158,9 +191,8 @@ class Reader:
 
     def claims(self, text: str, *, signed: bool) -> list[Claim]:
         """Return every place where a rewritten reply states its score, in their order."""
-        return sorted({*self._bare(text), *self._stated(text, signed=signed)}, key=lambda claim: claim.end)[
-            : MOST_CLAIMS + 1
-        ]
+        stated = islice(self._stated(text, signed=signed), MOST_CLAIMS + 1)
+        return sorted({*self._bare(text), *stated}, key=lambda claim: claim.end)[: MOST_CLAIMS + 1]
 
     def _bare(self, text: str) -> Iterator[Claim]:
         """Numbers that begin the reply or its last line, or are a line's only content."""
@@ -171,16 +203,19 @@ class Reader:
             lead = re.match(r"\s*#{1,6}\s*", line)
             begin = lead.end() if lead else 0
             found = _BARE.match(line, begin)
-            if found is None or (found[3] is None and line[found.end() :].strip()):
+            if found is None:
                 continue
             rest = line[found.end() :].strip(" .)")
             alone = not rest
             labelled_ = bool(rest) and self._fits(rest, found[1])
-            if not alone and (in_list and not labelled_):
+            heading = found[3] is None or (
+                found[3] in {".", ")", ")."} and len(lines) > 1 and rest[-1:] not in ".!?"
+            )
+            if not (alone or labelled_) and (in_list or heading):
                 continue
             if not (alone or n == 0 or (labelled_ and n == len(lines) - 1)):
                 continue
-            if rest and found[3].strip(".:") in {"", ")"} and found[1] == "1" and not labelled_:
+            if rest and (found[3] or "").strip(".:") in {"", ")"} and found[1] == "1" and not labelled_:
                 continue
             if _DOUBTED.match(line, found.end(1)) and not labelled_:
                 yield Claim(None, "", start + found.end(), firm=False)
@@ -207,6 +242,8 @@ class Reader:
             bullet = _BULLET.match(line[0])
             offset = line.start() + (bullet.end() if bullet else 0)
             content = text[offset : line.end()]
+            if _LETTER.search(content) is None:
+                continue
             after = lines[index + 1] if index + 1 < len(lines) else None
             if after is not None and self.heading.fullmatch(content.strip(" #*:.")):
                 bare = _VALUE.match(after[0].strip())
@@ -235,15 +272,18 @@ class Reader:
         for start in starts:
             if start < done:
                 continue
-            concluded = _CONCLUSION.match(sentence, start)
-            at = concluded.end() if concluded else start
-            head = self.head.match(sentence, at)
+            leading = _LEADING.match(sentence, start)
+            concluded = leading is not None and _CONCLUSION.search(leading[0]) is not None
+            head = self.head.match(sentence, leading.end() if leading else start)
             if head is None:
+                bare = _VALUE.match(sentence, leading.end()) if leading and concluded and last else None
+                if bare and not sentence[bare.end() :].strip(" .!)]'"):
+                    yield Claim(bare[1], "", offset + bare.end())
                 continue
             if signed and re.search(r"-\s*$", head[0]):
                 continue
             done = head.end()
-            claim = self._claim(sentence, rest, head, offset, concluded=concluded is not None, last=last)
+            claim = self._claim(sentence, rest, head, offset, concluded=concluded, last=last)
             if claim is not None:
                 yield claim
 
@@ -273,9 +313,9 @@ class Reader:
             if (not following.strip(" .…*'") and last and _DANGLING.search(head[0])) or _SPELLED.search(
                 following
             ):
-                return Claim(None, "", offset + len(sentence), firm=False)
+                return Claim(None, "", offset + head.end(), firm=False)
             return None
-        hypothetical = (_HYPOTHETICAL.search(prefix) and not concluded) or (
+        hypothetical = (_HYPOTHETICAL.search(prefix.lstrip()) and not concluded) or (
             _WOULD.search(head[0])
             and " would " in f" {head[0]} "
             and not head[0].lstrip().startswith("i ")
@@ -284,7 +324,7 @@ class Reader:
             and not _GIVEN.match(prefix)
         )
         asked = sentence.rstrip().endswith("?")
-        if hypothetical or asked or _ATTRIBUTED.search(prefix):
+        if hypothetical or asked or _somebody_else(prefix):
             return None
         tail = sentence[value.end() :]
         if (
@@ -301,7 +341,7 @@ class Reader:
         """Tell whether the words directly behind a number resemble the label of other options more than its own."""
         words = _same(re.split(r"[.;:\n(,]| because | since ", words.lstrip(" .):-–—(!"), maxsplit=1)[0])
         said = set(words.split())
-        if not said or len(said) > 8 or _DENIED.search(words):  # noqa: PLR2004 - a sentence, no label
+        if not said or len(said) > 8:  # noqa: PLR2004 - a sentence, no label
             return False
         likeness = {
             n: len(said & set(label.split())) / len(said | set(label.split()))
@@ -310,24 +350,23 @@ class Reader:
         most = max(likeness.values())
         if most >= 0.5:  # noqa: PLR2004 - half of the words
             return likeness.get(number, 0.0) < most
-        return self._poles(said, number)
+        return _DENIED.search(words) is not None and any(pole and pole.search(words) for pole in self.poles)
 
-    def _poles(self, said: set[str], number: int) -> bool:
-        """Tell whether words name only the other end of the scale."""
-        scored = sorted(self.labels)[:-1] if len(self.labels) > 2 else []  # noqa: PLR2004
-        if number not in scored:
+    def contradicts(self, text: str, side: int) -> bool:
+        """Tell whether the text denies the end of the scale on which its number lies, or asserts only the other one.
+
+        Args:
+            text: The rewritten reply.
+            side: -1 for a number of the lower half, 1 for one of the upper half.
+        """
+        own, other = self.poles[::-side]
+        if own is None or other is None:
             return False
-        half = (scored[0] + scored[-1]) / 2
-        low = {w for n in scored if n < half for w in self.labels[n].split()}
-        high = {w for n in scored if n > half for w in self.labels[n].split()}
-        own, other = (
-            (low - high, high - low)
-            if number < half
-            else (high - low, low - high)
-            if number > half
-            else (low | high, set())
+        if any(_DIRECTLY_DENIED.search(text[max(0, m.start() - 20) : m.start()]) for m in own.finditer(text)):
+            return True
+        return own.search(text) is None and any(
+            _ASSERTED.search(text[max(0, m.start() - 50) : m.start()]) for m in other.finditer(text)
         )
-        return bool(said & other) and not said & own
 
     def mentions(self, text: str) -> Iterator[tuple[int | None, int, bool, int]]:
         """Yield the options whose words a text uses: the number before them, the option, whether it is denied, and where."""
@@ -346,6 +385,27 @@ class Reader:
 _DENIED = re.compile(
     r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options?)\b"
 )
+
+
+_DIRECTLY_DENIED = re.compile(r"(?:\bnot|n't|\bnever) (?:an? |the |at all |really )?$")
+_ASSERTED = re.compile(
+    r"\b(?:is|are|seems?|appears?|sounds?|looks?|being|indicates?|suggests?|shows?|reflects?)\b"
+    rf"(?:(?!{_DENIED.pattern}|less\b)[^.;!?\n])*$"
+)
+
+
+def _somebody_else(prefix: str) -> bool:
+    """Tell whether the words before a statement attribute it to somebody else."""
+    verb = _ATTRIBUTED.search(prefix)
+    return verb is not None and _FIRST_PERSON.search(prefix, 0, verb.start()) is None
+
+
+def denies(text: str, number: str) -> bool:
+    """Tell whether a reply denies the score that it states, or one that it quotes."""
+    return any(
+        found[1] in {BLANK, number} and _SCORE_NAME.search(text, max(0, found.start() - 40), found.start())
+        for found in _DENIED_NUMBER.finditer(text)
+    )
 
 
 def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool:
@@ -380,9 +440,10 @@ def reader(asked: Dimension | Scale) -> Reader:
     names = (
         _names(dimension)
         if dimension
-        else frozenset(_WORDS["dimensions"]).union(*_WORDS["dimensions"].values())
+        else frozenset(WORDS["dimensions"]).union(*WORDS["dimensions"].values())
     )
-    head, heading = _head(names)
+    poles = _poles(labels, scale)
+    head, heading = _head(names | {form for form in (poles[1], poles[1].replace(" ", "-")) if form})
     words = [
         re.sub(
             r"\\?[\s-]+", r"[\\s-]+", re.sub(r"\bor\b", "(?:or|nor)", re.escape(label).replace("\\ ", " "))
@@ -391,13 +452,25 @@ def reader(asked: Dimension | Scale) -> Reader:
     ]
     any_label = re.compile(rf"(?:(?<![\w.])(\d{{1,4}})\s?[).:–—-]\s?)?(?<!\w)({_any(words)})(?!\w)")
     echo = re.sub(r"\s+", " ", dimension.options.lower()) if dimension else ""
-    return Reader(labels, names, head, heading, any_label, echo)
+    return Reader(labels, names, head, heading, any_label, (_whole(poles[0]), _whole(poles[1])), echo)
+
+
+def _poles(labels: dict[int, str], scale: Scale) -> tuple[str, str]:
+    """Return what distinguishes the labels of the lowest and the highest score: "very introverted", "very extroverted"."""
+    low, high = labels.get(scale.minimum, "").split(), labels.get(scale.maximum, "").split()
+    same = next((n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), 0)
+    return " ".join(low[same:]), " ".join(high[same:])
+
+
+def _whole(phrase: str) -> re.Pattern[str] | None:
+    words = map(re.escape, phrase.split())
+    return re.compile(r"(?<!\w)" + r"[\s-]+".join(words) + r"(?!\w)") if phrase else None
 
 
 def _names(dimension: Dimension) -> frozenset[str]:
     """Return the words by which judges call a dimension."""
     own = {dimension.name.lower(), dimension.display_name.lower()}
-    known = {name: {name, *others} for name, others in _WORDS["dimensions"].items()}
+    known = {name: {name, *others} for name, others in WORDS["dimensions"].items()}
     return frozenset(own.union(*(others for name, others in known.items() if own & others)))
 
 
@@ -405,21 +478,25 @@ def _names(dimension: Dimension) -> frozenset[str]:
 def _head(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     dimension = _any(map(re.escape, names)) if names else "(?!)"
     adjectives, nouns = _any(_all("adjectives")), _any(_all("scores"))
-    judged = _any([*_WORDS["objects"], *map(re.escape, names)])
+    people = _any(WORDS["judged"])
+    judged = _any([*WORDS["objects"], *map(re.escape, names)])
     of_what = rf"(?:\s*\([^()\n]{{0,40}}\)|\s?{judged}(?![^\W_])){{0,10}}?"
-    name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:{dimension}[ -]?)?{nouns}|{dimension}(?: (?:score|rating|level))?)"
+    name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:(?:{people}'s )?{dimension}[ -]?)?{nouns}|(?:{people}'s )?{dimension}(?: (?:score|rating|level|aspect))?)(?:[ -]{adjectives}){{0,2}}"
     unspaced = r"(?![a-z\u00c0-\u04ff0-9])"
+    unspaced_word = r"(?![a-z\u00c0-\u04ff])"
     separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"
+    copula = rf"\s?{_any(_all('copulas'))}{unspaced_word}\s*:?\s*(?:{_word(_all('conclusions'))}\s*)?"
     statements = [
-        form.replace("<object>", rf"{judged}(?: {judged}){{0,9}}")
-        .replace("<judged>", _any(_WORDS["judged"]))
+        form.replace("<object>", rf"{judged}(?:\s?{judged}){{0,9}}")
+        .replace("<judged>", people)
+        .replace("<name>", name)
         .replace("<score>", "(?:score|rating|grade|level)")
         for form in _all("statements")
     ]
     own = r"(?:,? (?:that )?i (?:would |will |'d )?(?:give|assign|choose|select|award)(?: (?:to )?(?:it|this(?: response| sentence| text)?|the response))?)?"
     head = (
-        rf"(?:{name}{unspaced}{of_what}{own}(?:{separator}|\s?{_any(_all('copulas'))}{unspaced}\s*:?\s*)"
-        rf"|{_any(statements)}(?![^\W\d_])(?:\s*:)?\s*"
+        rf"(?:{name}{unspaced}{of_what}{own}(?:{separator}|{copula})"
+        rf"|{_any(statements)}{unspaced_word}(?:\s*:)?\s*"
         rf"|(?P<alone>(?:(?:the|my|final|overall) ){{0,3}}(?:option|answer|score|rating|choice)\s))"
     )
     return re.compile(head), re.compile(rf"(?:{name})(?:\s*\([^()\n]{{0,40}}\))?")

@@ -6,10 +6,16 @@ A JSON field, a tag, a box, ``[[4]]`` and ``[RESULT] 4`` become ``answer: 4``. Q
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import yaml
 
 from app.domain.judging.thoughts import after_thoughts
 
+WORDS: dict[str, Any] = yaml.safe_load(
+    files(__package__).joinpath("reply_words.yaml").read_text(encoding="utf-8")
+)
 LOST = "\0"
 """Replaces a character with a numeric value that is no digit, such as ½, ④ or ²."""
 COMBINING = "\u0336"
@@ -28,10 +34,13 @@ _NEXT_SPECIAL = re.compile(_SPECIAL, re.IGNORECASE)
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\u20e3\ufeff\r"
 _REPLACED = {
     "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "「": '"', "」": '"', "『": '"', "』": '"',
-    "−": "-", "。": ". ", "、": ", ", "【": "[", "】": "]", "؛": ";", "،": ",",
+    "−": "-", "⇒": "->", "➜": "->", "➡": "->", "►": " ", "▶": " ", "。": ". ", "、": ", ", "【": "[", "】": "]", "؛": ";", "،": ",",
     **dict.fromkeys(_INVISIBLE, ""),
 }  # fmt: skip
 
+
+_REFUSING = "❌❎✖✗✘🚫⛔👎"
+_FOREIGN = re.compile("|".join(WORDS["foreign"]))
 
 _SPACES = re.compile(r"[^\S\n]{2,}|\t")
 
@@ -54,6 +63,8 @@ def _plain_character(character: str) -> str:
         return chr(ord(character) - 0xFEE0)
     if character in _REPLACED:
         return _REPLACED[character]
+    if unicodedata.category(character) == "So":  # emoji and other signs
+        return LOST if character in _REFUSING else ""
     if character.isnumeric() and not character.isalpha():
         return LOST
     return COMBINING if unicodedata.combining(character) else character
@@ -70,7 +81,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue) -> str:
     text = _LATEX_NUMBER.sub(lambda found: f" {found[1] or found[2] or found[3]} ", text)
     text = _CONTINUED_LINE.sub(": ", text)
     text = _BOX.sub(r"\nanswer: \1\n", text)
-    text = _DOUBLE_BRACKETS.sub(r"\nanswer: \1\n", text)
+    text = _DOUBLE_BRACKETS.sub(lambda found: f"\nanswer: {found[1] or found[2]}\n", text)
     text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
     return _MARKUP.sub("", text.replace("_", " "))
 
@@ -81,9 +92,9 @@ _LATEX_NUMBER = re.compile(
     r"\$\$?\s?([+-]?\d+(?:\.0)?(?:\s?/\s?\d+)?)\s?\$\$?|\\\(\s?([+-]?\d+(?:\.0)?)\s?\\\)|\\\[\s?([+-]?\d+(?:\.0)?)\s?\\\]"
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s?\{([^{}\n]{0,80})\}\$?")
-_DOUBLE_BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]")
+_DOUBLE_BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]|<<<?([^<>\n]{1,80})>?>>")
 _BRACKETED_NAME = re.compile(r"\[([^\W\d][\w ]{2,30})\][*:]*\s*(?=\S)")
-_CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*")
+_CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*(?![-•*]\s)")
 _MARKUP = re.compile(r"(?<!\d)\*+|\*+(?!\d)|[`\"]")
 
 
@@ -194,7 +205,7 @@ def _json(text: str, is_name: IsName, is_value: IsValue) -> str:
 
 
 def _fields(body: str, is_name: IsName) -> Iterator[_Field]:
-    """Yield the fields of an object and of its nested objects; a field inside a list or below another score is none.
+    """Yield the fields of an object and of its nested objects, unless they are somebody else's ("example").
 
     A broken string ends the walk: what looks like a score field behind it is yielded as well, so that it can contradict.
     """
@@ -224,7 +235,7 @@ def _fields(body: str, is_name: IsName) -> Iterator[_Field]:
             value = string[1:-1] if string else word
             if stack and stack[-1][0] == "{" and last in {"{", ","}:
                 key = value
-            elif last == ":" and stack:
+            elif last == ":" and stack and not any(_FOREIGN.match(name) for _, name in stack):
                 outer = next((name for _, name in reversed(stack) if is_name(name)), "")
                 inner = key == "value" or is_name(key)
                 yield _Field(outer if outer and inner else key, value)

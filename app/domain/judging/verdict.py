@@ -10,14 +10,16 @@ from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.judging.reply_claims import (
     MOST_CLAIMS,
     NOT_APPLICABLE_WORDS,
+    OPENING,
     OUT_OF,
     SCALE_MARK,
     Claim,
     Reader,
+    denies,
     reader,
     taken_back,
 )
-from app.domain.judging.reply_text import COMBINING, LOST, plain
+from app.domain.judging.reply_text import BLANK, COMBINING, LOST, plain
 from app.domain.judging.thoughts import after_thoughts
 
 
@@ -106,13 +108,16 @@ def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) 
 def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     raw: str, scale: Scale, read: Reader, readings: dict[str, Verdict]
 ) -> Verdict:
-    text = plain(raw)
+    text = OPENING.sub("", plain(raw))
     if not text:
         return unparsed(Unread.EMPTY)
-    option = read.option_of(text.strip("*_\"'` \n"))
+    option = read.bare_option(text)
     if option is not None:
-        return readings.get(str(option), unparsed(Unread.NO_ANSWER))
-    text = _without_scale(read.rewritten(text), scale)
+        return readings.get(option, unparsed(Unread.NO_ANSWER))
+    text = read.rewritten(text)
+    if len(text) > 2 * _LONGEST_PART:
+        text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
+    text = _without_scale(text, scale)
     if _UNREADABLE.search(text):
         return unparsed(Unread.AMBIGUOUS)
     refused = _REFUSAL.match(text) is not None
@@ -133,7 +138,11 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     number = scale.not_applicable if verdict.score is None else verdict.score
     if _contradicts(text, number, claims, read, scale):
         return unparsed(Unread.CONTRADICTION)
-    if _DECLINED.search(text) or taken_back(text, claims[-1].end, number, frozenset(readings)):
+    if (
+        _DECLINED.search(text)
+        or denies(text, str(number))
+        or taken_back(text, claims[-1].end, number, frozenset(readings))
+    ):
         return unparsed(Unread.AMBIGUOUS)
     return verdict
 
@@ -144,15 +153,19 @@ def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
     return unparsed(Unread.CUT_OFF) if found is None else found
 
 
+_LONGEST_PART = 5_000
+"""A reply states its score at its beginning or its end: characters that are read of either."""
 _DIGIT = re.compile(r"\d")
 _NULL_DECIMALS = re.compile(r"\.00?$")
 _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
-_ONLY_NOT_APPLICABLE = re.compile(rf"(?:[^\W\d]+(?: is)?[\s:]+){{0,4}}?{NOT_APPLICABLE_WORDS}")
+_ONLY_NOT_APPLICABLE = re.compile(
+    rf"(?:[^\W\d]+(?: is)?[\s:]+){{0,4}}?{NOT_APPLICABLE_WORDS}(?: appl(?:ies|y)| fits?)?"
+)
 _DECLINED = re.compile(
     r"\bi(?:'m| am)? (?:can't|cannot|can not|won't|will not|unable to|refuse to|decline to) (?:\w+ ){0,2}?(?:rate|score|judge|evaluate|grade)\b"
 )
 _REFUSAL = re.compile(
-    r"(?:i'm|i am) sorry\b|sorry\b|i apologi[sz]e\b|"
+    r"(?:i'm|i am) sorry\b|sorry\b|i apologi[sz]e\b|i(?:'d| would) (?:rather|prefer) not\b|"
     r".{0,200}?\bi(?:'m| am| must| have to)? "
     r"(?:decline\b|(?:can't|cannot|can not|won't|will not|unable to|not able to|refuse to|not comfortable)"
     r" (?:\w+ ){0,2}?(?:rat(?:e|ing)|scor(?:e|ing)|judg(?:e|ing)|evaluat|assess|assign|provid|giv(?:e|ing)|assist|"
@@ -212,7 +225,10 @@ def _contradicts(text: str, number: int, claims: list[Claim], read: Reader, scal
         same_line = "\n" not in text[min(at, last) : max(at, last)]
         if not own and (same_line or _side(option, scale) != _side(number, scale)):
             return True
-    return any(read.misnames(claim.text, number) for claim in claims if claim.text)
+    side = _side(number, scale)
+    return (abs(side) == 1 and read.contradicts(text, side)) or any(
+        read.misnames(claim.text, number) for claim in claims if claim.text
+    )
 
 
 def _side(option: int, scale: Scale) -> int:

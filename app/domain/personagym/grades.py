@@ -10,7 +10,6 @@ from app.domain.judging.verdict import NOT_APPLICABLE, Unread, Verdict, VerdictS
 from app.domain.personagym.task import GRADE_SCALE
 
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?])(?:[\"'*)_`”]*)\s+|\n")
-_LAST_SENTENCES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +18,7 @@ class GradeRead:
 
     Attributes:
         verdict: ``SCORED`` with a score on the scale, ``REFUSED``, or ``UNPARSED``.
-        justification: The reply without its final sentence, or the whole reply without a readable score. Untrusted text.
+        justification: The reply without the sentence that states the score, if that is its last or first one. Untrusted text.
     """
 
     verdict: Verdict
@@ -44,10 +43,10 @@ def read_final_score(reply: str, scale: Scale = GRADE_SCALE, *, cut_off: bool = 
 
 
 def _without_score(text: str, verdict: Verdict, scale: Scale) -> str:
-    """Remove the last sentence that states the score by itself; leave the text if none of the last ones does."""
+    """Remove the last or the first sentence if it states the score by itself."""
     breaks = [0, *(found.end() for found in _SENTENCE_BREAK.finditer(text)), len(text)]
-    places = list(pairwise(breaks))
-    for start, end in reversed(places[-_LAST_SENTENCES:]):
+    sentences = list(pairwise(breaks))
+    for start, end in (sentences[-1], sentences[0]):
         if parse_verdict(text[start:end], scale) == verdict:
             return f"{text[:start].rstrip()} {text[end:].lstrip()}".strip()
     return text

@@ -1,19 +1,13 @@
 """How judges' replies are read."""
 
 import time
-from pathlib import Path
-from typing import Any
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
-from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import UNPARSED, Verdict, VerdictStatus, parse_verdict
-from app.instruments.loader import load_atomic
-
-GOLDEN = Path(__file__).parents[3] / "golden" / "judge_replies.yaml"
 
 PAPER = Scale()
 SCALES = st.sampled_from(
@@ -49,37 +43,6 @@ REPLIES = st.one_of(
         max_size=8,
     ).map("".join),
 )
-
-
-def _asked(group: dict[str, Any]) -> Dimension | Scale:
-    if "dimension" in group:
-        return load_atomic().dimensions[group.pop("dimension")]
-    fields = group.pop("scale")
-    return Scale(**fields | ({"levels": tuple(fields["levels"])} if "levels" in fields else {}))
-
-
-def labelled_replies() -> list[tuple[str, Dimension | Scale, Verdict]]:
-    found = []
-    for group in yaml.safe_load(GOLDEN.read_text(encoding="utf-8")):
-        scale = _asked(group)
-        for score, replies in group.pop("scored").items():
-            found += [(raw, scale, Verdict(VerdictStatus.SCORED, score)) for raw in replies]
-        for status, replies in group.items():
-            found += [(raw, scale, Verdict(VerdictStatus(status))) for raw in replies]
-    return found
-
-
-class TestLabelledReplies:
-    @pytest.mark.parametrize(("raw", "scale", "expected"), labelled_replies())
-    def test_reads_a_reply_as_a_careful_reader_does(
-        self, raw: str, scale: Dimension | Scale, expected: Verdict
-    ) -> None:
-        assert parse_verdict(raw, scale) == expected
-
-    def test_the_table_is_large_and_has_each_reply_once(self) -> None:
-        keys = [(raw, scale) for raw, scale, _ in labelled_replies()]
-        assert len(keys) >= 150
-        assert len(keys) == len(set(keys))
 
 
 class TestAnyReply:
