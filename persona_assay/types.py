@@ -999,6 +999,8 @@ class CheckIn(TypedDict):
     """Where the persona is sent: as the system message, or `in_user_turn`, at the head of the user's message, for models whose chat template or provider takes no system message."""
     extra: NotRequired[Mapping[str, Any]]
     """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
+    profile: NotRequired[str | None]
+    """For a judge model with a prompt form of its own: `prometheus-2`, `m-prometheus`, `selene` or `flow-judge`. It is asked in that form, and its native reply is read. It scores from 1 to 5 and cannot say that a sentence does not show the trait."""
     attributes: NotRequired[Mapping[str, str]]
     """What is known of a model under test, such as its size: models with the same value are shown as a group."""
     role: NotRequired[Literal["judge", "model", "persona_agent"]]
@@ -2464,6 +2466,8 @@ class ModelIn(TypedDict):
     """Where the persona is sent: as the system message, or `in_user_turn`, at the head of the user's message, for models whose chat template or provider takes no system message."""
     extra: NotRequired[Mapping[str, Any]]
     """Further fields of the provider's request body that only affect sampling or reasoning, such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any other field is a 422 that names it."""
+    profile: NotRequired[str | None]
+    """For a judge model with a prompt form of its own: `prometheus-2`, `m-prometheus`, `selene` or `flow-judge`. It is asked in that form, and its native reply is read. It scores from 1 to 5 and cannot say that a sentence does not show the trait."""
     attributes: NotRequired[Mapping[str, str]]
     """What is known of a model under test, such as its size: models with the same value are shown as a group."""
 
@@ -2568,6 +2572,8 @@ class JudgingIn(TypedDict):
     """Sentences that are judged again with the options reversed, with their numbers shuffled, and unchanged: `order_check` in the results shows how much a judge depends on the order."""
     repair: NotRequired[bool]
     """Whether a judge whose reply cannot be read is asked once more, in the same conversation, for the option's number only. At most one further call for each reply."""
+    reply: NotRequired[Literal["text", "choice", "json_schema"]]
+    """Form of the judges' replies, enforced by their servers: `choice` allows one of the options' numbers, `json_schema` a JSON object with it. A judge whose connection cannot do that is a 422; `assay check` shows what it can do."""
 
 
 class VersionsIn(TypedDict):
@@ -3220,6 +3226,8 @@ class ModelCheck(TypedDict):
     model_table: str | None
     """Version of the table of model families and their parameters."""
     parameters: SentParameters
+    reply_forms: list[Literal["text", "choice", "json_schema"]] | None
+    """Of a judge: the forms of `judging.reply` that its server enforced; `null` if none was tried."""
     findings: list[Finding]
     """All findings as sentences."""
 

@@ -13,6 +13,7 @@ from simulator.anthropic_format import AnthropicFormat
 from simulator.bank import load_bank
 from simulator.batches import Batches
 from simulator.completions_format import CompletionsFormat
+from simulator.constrained import constrain, read_constraint
 from simulator.conversation import ChatKind, Conversation, Kind, ProviderError, Reply
 from simulator.draw import Draws
 from simulator.formats import RateState, WireFormat
@@ -113,6 +114,8 @@ class Provider:
             latency = self._latency(number)
             self._fail_sometimes(number, account)
             reply = self._reply(replace(conversation, model=played), kind, request)
+            if (constraint := read_constraint(payload)) is not None:
+                reply = constrain(reply, constraint)
             if account is not None and rate is None:
                 account.take(model, conversation, reply)
             if form is self._openai and (cached := self._cache.read(conversation)):

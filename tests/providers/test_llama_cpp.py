@@ -96,25 +96,20 @@ SENTENCES = (
 )
 
 
+TEXT: Json = {"persona": "E-high", "task": "social_media_post", "model": "ours", "text": " ".join(SENTENCES)}
+JUDGING: Json = {
+    "personas": ["E-high"],
+    "tasks": ["social_media_post"],
+    "responses": [TEXT],
+    "judges": [JUDGE],
+}
+
+
 @pytest.fixture(scope="module")
 def judged_job(with_smollm2: Stack, smollm2: Server) -> Json:
     """A job that judges known sentences, and the number of tokens that the server generated during it."""
     before = predicted_tokens(smollm2)
-    job_id = with_smollm2.submit(
-        {
-            "personas": ["E-high"],
-            "tasks": ["social_media_post"],
-            "responses": [
-                {
-                    "persona": "E-high",
-                    "task": "social_media_post",
-                    "model": "ours",
-                    "text": " ".join(SENTENCES),
-                }
-            ],
-            "judges": [JUDGE],
-        }
-    )
+    job_id = with_smollm2.submit(JUDGING)
     job = with_smollm2.ended(job_id, ENDED_SECONDS)
     return job | {"predicted_tokens": predicted_tokens(smollm2) - before}
 
@@ -131,6 +126,21 @@ class TestJudge:
 
     def test_output_tokens_are_those_that_the_server_counts(self, judged_job: Json) -> None:
         assert judged_job["usage"]["output_tokens"] == judged_job["predicted_tokens"] > 0
+
+
+class TestConstrainedReplies:
+    @pytest.mark.parametrize("reply", ["choice", "json_schema"])
+    def test_each_sentence_gets_an_option_at_once(self, with_smollm2: Stack, reply: str) -> None:
+        job_id = with_smollm2.submit(JUDGING | {"judging": {"reply": reply}})
+        job = with_smollm2.ended(job_id, ENDED_SECONDS)
+        found = list(verdicts(with_smollm2, job_id))
+        assert len(found) == len(SENTENCES)
+        assert {verdict["status"] for verdict in found} <= READ
+        assert {row["stage"]: row["calls"] for row in job["usage"]["by_model"]} == {"judging": len(SENTENCES)}
+
+    def test_are_found_by_a_check(self, with_smollm2: Stack) -> None:
+        answer = with_smollm2.api.post("/v1/models/check", json={"model": JUDGE["model"], "role": "judge"})
+        assert answer.json()["reply_forms"] == ["text", "choice", "json_schema"]
 
 
 class TestPreparation:

@@ -24,7 +24,11 @@ MOST_FIELDS = 2_000
 
 Json = dict[str, Any]
 
-ROWS = {"persona": ("id", "description", "traits"), "model": ("model", "temperature"), "judge": ("model",)}
+ROWS = {
+    "persona": ("id", "description", "traits"),
+    "model": ("model", "temperature"),
+    "judge": ("model", "profile"),
+}
 """What can be filled in several times, and the parts of each."""
 NUMBERS = {"iterations": int, "seed": int}
 BUDGET = {"usd": float, "calls": int, "tokens": int}
@@ -217,12 +221,11 @@ class JobForm:
                 if row["model"]:
                     pointer = f"/{name}/{len(named)}"
                     self._places[pointer] = field(kind, "model", number)
-                    temperature = row.get("temperature")
-                    if temperature:
-                        self._places[f"{pointer}/temperature"] = field(kind, "temperature", number)
-                        named.append({"model": row["model"], "temperature": number_of(temperature, float)})
-                    else:
-                        named.append(row["model"])
+                    more = {part: value for part, value in row.items() if value and part != "model"}
+                    self._places |= {f"{pointer}/{part}": field(kind, part, number) for part in more}
+                    if "temperature" in more:
+                        more["temperature"] = number_of(more["temperature"], float)
+                    named.append({"model": row["model"], **more} if more else row["model"])
             self._put(name, named, field(kind, "model", 0))
         for name in WORDS:
             self._put(name, self.typed.text(name))
@@ -245,10 +248,12 @@ class JobForm:
         judging: dict[str, Any] = {} if sentences in ("", 1) else {"sentences_per_call": sentences}
         if share := text("order_check"):
             judging["order_check"] = {"share": number_of(share, float)}
+        if (form := text("reply_form")) not in ("", "text"):
+            judging["reply"] = form
         controls = dict.fromkeys(self.typed.all("control"), True)
         self._put("control", True if [*controls] == ["without_persona"] else controls)
         self._put("judging", judging, "sentences_per_call")
-        self._places["/judging/order_check"] = "order_check"
+        self._places |= {"/judging/order_check": "order_check", "/judging/reply": "reply_form"}
         reuse = {name: text(f"reuse_{name}") for name in REUSE}
         self._put(
             "reuse",
@@ -315,6 +320,7 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
     found |= {f"budget_{name}": limit for name, limit in body.get("budget", {}).items()}
     found |= {f"reuse_{name}": scope for name, scope in body.get("reuse", {}).items()}
     found["sentences_per_call"] = judging.get("sentences_per_call", "")
+    found["reply_form"] = judging.get("reply", "")
     found["order_check"] = judging.get("order_check", {}).get("share", "")
     for n, one in enumerate(one for one in body["personas"] if not isinstance(one, str)):
         found |= {field("persona", part, n): one[part] for part in ("id", "description")}

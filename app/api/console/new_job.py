@@ -263,6 +263,7 @@ async def _shown(
         atomic=list(catalog.tasks.values()),
         gym=list(catalog.gym.tasks.values()),
         models=proposed_models(await services.book.of_tenant(tenant)),
+        profiles=[("", "none"), *((id_, id_) for id_ in catalog.profiles)],
         usual_judges=[judge.model for judge in catalog.judges],
         instructions=catalog.instructions,
         dimensions=list(catalog.dimensions.values()),

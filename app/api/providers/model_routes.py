@@ -38,7 +38,7 @@ class CheckIn(ModelIn):
 @router.post("/check", operation_id="checkModel", summary="Check a model")
 @needs(Scope.SUBMIT)
 async def check(body: CheckIn, services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> ModelCheck:
-    """Makes one short call (to a judge three, for verdicts on sample sentences) and reports whether the model is reachable, whether the key is valid, and its limits, parameters, thoughts, latency and price.
+    """Makes one short call (to a judge several, for verdicts on sample sentences and for each form of constrained replies) and reports whether the model is reachable, whether the key is valid, and its limits, parameters, thoughts, latency and price.
 
     If the provider refuses a parameter, the call is repeated without it. If the model fails, the answer is still 200, with
     `works: false`, the provider's message and a remedy. The call's cost counts against the API key's cap.

@@ -14,6 +14,7 @@ from app.domain.jobs.rubrics import RubricContent
 from app.domain.jobs.stored_texts import StoredTexts, UploadedTexts
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
+from app.domain.judging.profiles import JudgeProfile
 from app.domain.judging.repair import Repair
 from app.domain.providers.model import Takes
 from app.domain.providers.reuse import KEPT_DAYS
@@ -50,6 +51,7 @@ class Catalog:
         repair: How a judge is asked once more.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
+        profiles: The profiles of judge models, by id.
         judges: Who judges where a job names nobody; none if the operator named nobody.
         reply_days: For how many days replies are kept for other jobs.
         kept: The tenant's own sets.
@@ -71,6 +73,7 @@ class Catalog:
     repair: Repair
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
+    profiles: Mapping[str, JudgeProfile] = field(default_factory=dict)
     judges: tuple[ModelIn, ...] = ()
     reply_days: int = KEPT_DAYS
     kept: KeptSets = field(default_factory=KeptSets)

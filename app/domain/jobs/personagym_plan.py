@@ -110,7 +110,7 @@ def estimate_brought(
     rubrics = {cell.ordinal: len(_rubric(gym, cell, "")) for cell in cells}
     found = _reasoning(spec, gym) if answers and spec.prepared else []
     for judge in (spec.judges[n] for n in spec.asked_judges):
-        total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
+        total = JudgingSum(judge, spec)
         for answer in answers:
             cell, persona = by_ordinal[answer.cell], by_ordinal[answer.cell].persona.description
             prompt = rubrics[answer.cell] + answer.characters
@@ -158,7 +158,7 @@ def _answers(gym: GymSpec, model: Model, cells: Sequence[GymCell]) -> StageEstim
 
 def _judgements(spec: JobSpec, gym: GymSpec, judge: Model, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """What a judge is asked, from the cells of one model."""
-    total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
+    total = JudgingSum(judge, spec)
     written = share_written(spec.models, ANSWER_TOKENS)
     for cell in cells:
         answers, persona = len(spec.models) * cell.runs * cell.questions, cell.persona.description

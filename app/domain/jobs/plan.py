@@ -326,7 +326,7 @@ def _instruction_characters(spec: JobSpec, cell: AtomicCell) -> int:
 def _judging_estimate(
     spec: JobSpec, judge: Model, responses: Sequence[tuple[AtomicCell, Item, float, float, float | None]]
 ) -> list[StageEstimate]:
-    total = JudgingSum(judge, spec.grouping, spec.hardening, spec.order_check)
+    total = JudgingSum(judge, spec)
     for cell, item, repetitions, units, checked in responses:
         for _, dimension in cell.traits_of(item):
             alone = scoring_prompt(cell.task, dimension, item, EXPECTED_UNIT.text)

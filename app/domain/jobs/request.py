@@ -21,7 +21,7 @@ from app.domain.jobs.source_request import JobTextsIn, UploadTextsIn
 from app.domain.jobs.verdicts_request import MOST_UNITS, GradesIn, ImportedJudgeIn, VerdictsIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.personagym.generation import MOST_PERSONAS
-from app.domain.providers.model import ModelParameters, SystemPlace
+from app.domain.providers.model import ModelParameters, ReplyForm, SystemPlace
 from app.domain.providers.reuse import NO_REUSE, Reuse, ReuseScope
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import parse_threshold
@@ -170,6 +170,13 @@ class ModelIn(Body):
         "such as `top_k`, `reasoning_effort` or `thinking`; the operator can allow others. Any "
         "other field is a 422 that names it.",
         examples=[{"reasoning_effort": "none"}],
+    )
+    profile: Identifier | None = Field(
+        None,
+        description="For a judge model with a prompt form of its own: `prometheus-2`, `m-prometheus`, `selene` or "
+        "`flow-judge`. It is asked in that form, and its native reply is read. It scores from 1 to 5 and cannot say "
+        "that a sentence does not show the trait.",
+        examples=["prometheus-2"],
     )
     attributes: dict[ShortLine, ShortLine] = Field(
         default_factory=dict,
@@ -534,6 +541,13 @@ class JudgingIn(Body):
         True,
         description="Whether a judge whose reply cannot be read is asked once more, in the same conversation, for "
         "the option's number only. At most one further call for each reply.",
+    )
+
+    reply: ReplyForm = Field(
+        "text",
+        description="Form of the judges' replies, enforced by their servers: `choice` allows one of the options' "
+        "numbers, `json_schema` a JSON object with it. A judge whose connection cannot do that is a 422; "
+        "`assay check` shows what it can do.",
     )
 
     @model_validator(mode="after")

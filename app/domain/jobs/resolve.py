@@ -35,8 +35,10 @@ from app.domain.jobs.stored_texts import Chosen, choose, place
 from app.domain.jobs.text_source import UploadedText
 from app.domain.jobs.uneven_runs import uneven_runs
 from app.domain.jobs.verdicts_request import ImportedJudgeIn
+from app.domain.judging.constrained import check_reply_form
 from app.domain.judging.hardening import key_problems
 from app.domain.judging.imported import GivenUnits
+from app.domain.judging.profiles import check_profiles
 from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model, ModelParameters
 from app.domain.providers.parameters import parameter_problems
@@ -97,7 +99,8 @@ def look_up_model(given: ModelIn, catalog: Catalog) -> tuple[Model, str | None]:
     if given.system == "in_user_turn" and takes.format == "completions":
         problem = "the connection's wire format has no system message; leave out `system`"
     label = given.label or given.model
-    return Model(label, id_, name, given.parameters, simulated, takes, system=given.system), problem
+    model = Model(label, id_, name, given.parameters, simulated, takes)
+    return replace(model, system=given.system, profile=given.profile), problem
 
 
 class _Resolver:
@@ -147,6 +150,25 @@ class _Resolver:
         self.problems.errors += key_problems(hardening, judges)
         self._check_control()
         called = [judge for judge in judges if judge.imported is None]
+        check_reply_form(
+            self.request.judging.reply,
+            called,
+            self._fail,
+            grouped=grouping is not None,
+            hardened=hardening is not None,
+        )
+        profiled = {
+            n: self.catalog.profiles[judge.profile] for n, judge in enumerate(judges) if judge.profile
+        }
+        check_profiles(
+            profiled,
+            of_traits if tasks else (),
+            [task.id for _, task in gym_tasks if task.rubric],
+            self._fail,
+            grouped=grouping is not None,
+            hardened=hardening is not None,
+            constrained=self.request.judging.reply != "text",
+        )
         self.problems.errors += reuse_problems(self.request.wanted_reuse, called, provided=provided)
         self.problems.raise_if_any()
 
@@ -168,6 +190,8 @@ class _Resolver:
             hardening=hardening,
             order_check=order_check,
             repair=self.catalog.repair if called and self.request.judging.repair else None,
+            reply=self.request.judging.reply,
+            profiles={profile.id: profile for profile in profiled.values()},
             control=self.request.controls.without_persona,
             opposite=self.request.controls.opposite_persona,
             source=None if self.chosen is None else self.chosen.source_for(personas),
@@ -351,6 +375,12 @@ class _Resolver:
         elif model.takes is not None:
             for name, wrong in parameter_problems(model.parameters, model.takes):
                 self._fail(f"{pointer}/{name}", wrong)
+        known = self.catalog.profiles
+        if model.profile is not None and not pointer.startswith("/judges/"):
+            self._fail(f"{pointer}/profile", "is only for judges")
+        elif model.profile is not None and model.profile not in known:
+            self._fail(f"{pointer}/profile", f"unknown profile {model.profile!r}; known: {', '.join(known)}")
+            model = replace(model, profile=None)
         return model
 
     def _writers(self) -> list[Model]:

@@ -22,6 +22,8 @@ def resolve_generation(wanted: GenerateIn, catalog: Catalog) -> Resolution:
         raise InvalidJobError([FieldError("/generate/reasoner", problem)])
     wrong = parameter_problems(reasoner.parameters, reasoner.takes or Takes())
     errors = [FieldError(f"/generate/reasoner/{name}", problem) for name, problem in wrong]
+    if reasoner.profile is not None:
+        errors.append(FieldError("/generate/reasoner/profile", "is only for judges"))
     if errors:
         raise InvalidJobError(errors)
     spec = JobSpec(

@@ -1,7 +1,7 @@
 """A job with every name looked up: all that is needed to run it, frozen, whatever changes in the instruments later."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.instrument import InstrumentRef
@@ -13,10 +13,11 @@ from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
 from app.domain.judging.imported import GivenUnits, ImportedScores
 from app.domain.judging.order_check import OrderCheck
+from app.domain.judging.profiles import JudgeProfile
 from app.domain.judging.repair import Repair
 from app.domain.personagym.generation import PersonaGeneration
 from app.domain.personagym.specification import GymSpec
-from app.domain.providers.model import Model
+from app.domain.providers.model import Model, ReplyForm
 from app.domain.providers.reuse import NO_REUSE, Reuse
 
 
@@ -66,6 +67,8 @@ class JobSpec:
         reuse: Which calls are not made where there is a reply already.
         hardening: How judges are told what of their prompts is data; ``None`` for the papers' prompts as they are.
         order_check: Which sentences are judged again with the options in other orders, if any are.
+        reply: Form of the judges' replies.
+        profiles: The profiles of its judges, by id.
         execution: How its calls are made; what prepares personas is always called directly.
         repair: How judges are asked once more whose reply could not be read; ``None`` if they are not.
         control: Whether the models are also asked without a persona.
@@ -93,11 +96,17 @@ class JobSpec:
     hardening: Hardening | None = None
     order_check: OrderCheck | None = None
     repair: Repair | None = None
+    reply: ReplyForm = "text"
+    profiles: Mapping[str, JudgeProfile] = field(default_factory=dict)
     control: bool = False
     opposite: bool = False
     source: TextSource | None = None
     given_units: GivenUnits | None = None
     uneven_runs: int | None = None
+
+    def profile_of(self, judge: Model) -> JudgeProfile | None:
+        """Return a judge's profile; ``None`` for a judge that is asked by the papers' prompts."""
+        return None if judge.profile is None else self.profiles[judge.profile]
 
     @property
     def runs(self) -> int:

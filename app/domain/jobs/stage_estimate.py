@@ -4,17 +4,19 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from app.domain.instruments.segmentation import Unit
-from app.domain.judging.grouping import Grouping, calls_for
-from app.domain.judging.hardening import AS_IN_THE_PAPERS, Hardening, Showing, showing
-from app.domain.judging.order_check import ORDERS, OrderCheck
+from app.domain.jobs.specification import JobSpec
+from app.domain.judging.grouping import calls_for
+from app.domain.judging.hardening import AS_IN_THE_PAPERS, Showing, showing
+from app.domain.judging.order_check import ORDERS
+from app.domain.judging.profiles import REPLY_TOKENS
 from app.domain.providers.model import Model, Stage, Usage
 from app.domain.providers.parameters import bounded_output
 
 CHARACTERS_PER_TOKEN = 4.0
 """English prose on common tokenizers; used for estimates only."""
 
-VERDICT_OUTPUT_TOKENS, LINE_OUTPUT_TOKENS = 1, 5
-"""Of a verdict in a reply of its own, and of one in a line of a reply about several sentences."""
+VERDICT_OUTPUT_TOKENS, LINE_OUTPUT_TOKENS, JSON_OUTPUT_TOKENS = 1, 5, 7
+"""Of a verdict in a reply of its own, of one in a line of a reply about several sentences, and of a JSON object with one."""
 
 EXPECTED_UNIT_CHARACTERS = 95
 """Typical sentence (the paper's 200–300 word essays have about 15 sentences); used for estimates only."""
@@ -71,18 +73,18 @@ class StageSum:
 class JudgingSum:
     """What one judge is asked, with the calls that check how grouping, or the order of the options, changes its verdicts."""
 
-    def __init__(
-        self,
-        judge: Model,
-        grouping: Grouping | None,
-        hardening: Hardening | None,
-        order_check: OrderCheck | None,
-    ) -> None:
-        shown = showing(hardening, [EXPECTED_UNIT.text])
+    def __init__(self, judge: Model, spec: JobSpec) -> None:
+        shown, profile = showing(spec.hardening, [EXPECTED_UNIT.text]), spec.profile_of(judge)
         self.judging = StageSum(Stage.JUDGING, judge, shown)
         self._checking = StageSum(Stage.CHECKING, judge, shown)
-        self._grouping = grouping
-        self._order_check = order_check
+        self._grouping = spec.grouping
+        self._order_check = spec.order_check
+        # The profile's prompt has about the content of the papers', in a frame of its own.
+        self._frame = 0 if profile is None else len(profile.prompt)
+        if profile is not None:
+            self._reply_tokens = REPLY_TOKENS
+        else:
+            self._reply_tokens = JSON_OUTPUT_TOKENS if spec.reply == "json_schema" else VERDICT_OUTPUT_TOKENS
 
     def add(
         self,
@@ -104,17 +106,19 @@ class JudgingSum:
         verdicts, grouping = responses * sentences, self._grouping
         calls = calls_for(sentences, grouping)
         if grouping is None or calls >= sentences:
-            self.judging.add(verdicts, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=verdicts)
+            self.judging.add(verdicts, len(alone) + self._frame, self._reply_tokens, verdicts=verdicts)
             if self._order_check is not None:
                 share = self._order_check.share if checked is None else checked
                 again = len(ORDERS) * share * verdicts
-                self._checking.add(again, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=again)
+                self._checking.add(again, len(alone) + self._frame, self._reply_tokens, verdicts=again)
             return
         size = sentences / calls
         prompt = len(together([EXPECTED_UNIT] * round(size)))
         self.judging.add(responses * calls, prompt, size * LINE_OUTPUT_TOKENS, verdicts=verdicts)
         share = grouping.checked / max(1, grouping.drawn_from) if checked is None else checked
-        self._checking.add(share * verdicts, len(alone), VERDICT_OUTPUT_TOKENS, verdicts=share * verdicts)
+        self._checking.add(
+            share * verdicts, len(alone) + self._frame, self._reply_tokens, verdicts=share * verdicts
+        )
 
     def estimates(self) -> list[StageEstimate]:
         """The sum of judging and, where anything is checked, that of checking."""

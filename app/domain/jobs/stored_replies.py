@@ -5,14 +5,14 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.jobs.judge_prompts import read_reply
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging import order_check
 from app.domain.judging.grouped_reply import USABLE, read_part
 from app.domain.judging.hardening import AS_IN_THE_PAPERS, Showing, showing
 from app.domain.judging.order_check import Order
-from app.domain.judging.verdict import Unread, Verdict, VerdictStatus, parse_verdict
-from app.domain.personagym.grades import read_final_score
-from app.domain.providers.model import FinishReason
+from app.domain.judging.verdict import Unread, Verdict, VerdictStatus
+from app.domain.providers.model import FinishReason, Model
 
 Row = Mapping[str, Any]
 _Read = Callable[[str, bool], Verdict]
@@ -48,7 +48,7 @@ class StoredReplies:
         """Read a verdict on a sentence; of a reply about several sentences, the part about this one."""
         if row.get("group_size", 1) != 1:
             return self._reading(row, lambda part, _: read_part(part, asked), AS_IN_THE_PAPERS)
-        return self._reading(row, _about(asked), showing(self._spec.hardening, [sentence]))
+        return self._reading(row, self._alone(row, asked), showing(self._spec.hardening, [sentence]))
 
     def check(self, row: Row, dimension: Dimension, sentence: str = "") -> Reading | None:
         """Read a second verdict. A grouped reply that could not be used keeps its reading: the sentence was judged alone."""
@@ -65,17 +65,20 @@ class StoredReplies:
 
     def grade(self, row: Row, text: str = "") -> Reading | None:
         """Read the grade of a response."""
+        return self._reading(row, self._alone(row, None), showing(self._spec.hardening, [text]))
 
-        def read(reply: str, cut_off: bool) -> Verdict:
-            return read_final_score(reply, cut_off=cut_off).verdict
+    def _judge(self, row: Row) -> Model:
+        number: int = row["judge"]
+        return self._spec.judges[number % len(self._spec.judges)]
 
-        return self._reading(row, read, showing(self._spec.hardening, [text]))
+    def _alone(self, row: Row, asked: Dimension | Scale | None) -> _Read:
+        profile, form = self._spec.profile_of(self._judge(row)), self._spec.reply
+        return lambda reply, cut_off: read_reply(reply, asked, profile, form, cut_off=cut_off)
 
     def _reading(self, row: Row, read: _Read, shown: Showing) -> Reading | None:
         """Read the first reply and, if it can't be read, the reply to the follow-up request."""
         raw, repair = row.get("raw"), row.get("repair_raw")
-        judge = self._spec.judges[row["judge"] % len(self._spec.judges)]
-        if judge.imported is not None or not isinstance(raw, str):
+        if self._judge(row).imported is not None or not isinstance(raw, str):
             return None
         repair = repair if isinstance(repair, str) else None
         ended = FinishReason(row.get("finish_reason") or FinishReason.STOP)  # the last reply's
@@ -94,7 +97,3 @@ class StoredReplies:
         if again.status in USABLE:
             verdict = replace(again, unread=verdict.unread or Unread.NO_ANSWER)
         return Reading(verdict, first.key_missing and second.key_missing)
-
-
-def _about(asked: Dimension | Scale) -> _Read:
-    return lambda reply, cut_off: parse_verdict(reply, asked, cut_off=cut_off)

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from app.domain.contract import Answer, Number
-from app.domain.providers.model import ConnectionKind
+from app.domain.providers.model import ConnectionKind, ReplyForm
 from app.domain.providers.usage import Amount
 
 CheckedRole = Literal["judge", "model", "persona_agent"]
@@ -115,6 +115,9 @@ class ModelCheck(Answer):
         description="Version of the table of model families and their parameters."
     )
     parameters: SentParameters
+    reply_forms: list[ReplyForm] | None = Field(
+        description="Of a judge: the forms of `judging.reply` that its server enforced; `null` if none was tried."
+    )
     findings: list[Finding] = Field(description="All findings as sentences.")
 
 

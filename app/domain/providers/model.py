@@ -11,6 +11,13 @@ ConnectionKind = Literal["openai", "anthropic", "completions"]
 """The wire format that a provider speaks; ``completions`` is OpenAI's older one for base models, which know no roles."""
 
 
+ServerName = Literal["vllm", "vllm-0.11", "llama.cpp", "sglang"]
+"""The program that serves a connection's models, if it takes fields that its wire format lacks."""
+
+ConstrainedForm = Literal["choice", "json_schema"]
+ReplyForm = Literal["text", ConstrainedForm]
+"""Form of a judge's reply: free text, the bare number of an option, or a JSON object with it. Servers enforce the last two."""
+
 SystemPlace = Literal["message", "in_user_turn"]
 """Where a model reads the system prompt: in a system message, or at the head of the user's message."""
 
@@ -58,6 +65,7 @@ class Takes:
         extra_fields: Which version of the list of those that every job may set.
         bounds: Whether its provider is sure to heed ``max_tokens``; not where only the job's own word on the family gives that
             another name, which others than that family may ignore.
+        replies: Fields of the body that constrain a reply, by its form; see :mod:`app.domain.judging.constrained`.
     """
 
     family: str | None = None
@@ -74,6 +82,7 @@ class Takes:
     allowed_extra: tuple[str, ...] = ()
     extra_fields: str = "extra-v1"
     bounds: bool = True
+    replies: Mapping[ConstrainedForm, Mapping[str, object]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +114,8 @@ class Model:
             from before this was kept.
         imported: Where its verdicts come from, for a judge that is never called.
         system: Where the system prompt is sent.
+        profile: Id of a judge's profile (:mod:`app.domain.judging.profiles`), if it has one.
+        constraint: Fields of the body that constrain the reply of a single kind of call.
     """
 
     label: str
@@ -115,6 +126,8 @@ class Model:
     takes: Takes | None = None
     imported: Provenance | None = None
     system: SystemPlace = "message"
+    profile: str | None = None
+    constraint: Mapping[str, object] = field(default_factory=dict)
 
 
 class Stage(StrEnum):

@@ -19,7 +19,7 @@ from pydantic import (
 
 from app.domain.keys.allowed_models import is_allowed, models_of
 from app.domain.providers.extra import fixed_field
-from app.domain.providers.model import ConnectionKind
+from app.domain.providers.model import ConnectionKind, ServerName
 from app.guard.targets import Guard
 from app.telemetry.redaction import traces_of
 
@@ -120,6 +120,7 @@ class Connection:
             deployments.
         allow_extra: Fields that jobs may set in ``extra`` beside those that all may; the operator says so.
         stream: Whether calls ask for server-sent events, for a server that answers no other way.
+        server: Its server program, which decides how a constrained reply is requested.
         guard: Says to which addresses it may lead; ``None`` for all, where the operator configured it.
         tenant: Whose jobs may call it; ``None`` for everybody's, where the operator configured it.
     """
@@ -136,6 +137,7 @@ class Connection:
     families: Mapping[str, str] = field(default_factory=dict)
     allow_extra: tuple[str, ...] = ()
     stream: bool = False
+    server: ServerName | None = None
     guard: Guard | None = None
     tenant: str | None = None
 
@@ -248,6 +250,7 @@ class _Entry(_Section):
     families: Mapping[str, str] = Field(default_factory=dict)
     allow_extra: tuple[Annotated[str, AfterValidator(_free_field)], ...] = ()
     stream: bool = False
+    server: ServerName | None = None
 
 
 class _File(_Section):
@@ -366,6 +369,10 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
         raise ConnectionsError(f"connections.{name}.base_url: Field required")
     if entry.batches and entry.kind == "completions":
         raise ConnectionsError(f"connections.{name}.batches: the wire format completions has no batches")
+    if entry.server and entry.kind == "anthropic":
+        raise ConnectionsError(
+            f"connections.{name}.server: Anthropic's wire format is the same on every server"
+        )
     return Connection(
         id=name,
         kind=entry.kind or kind or "openai",
@@ -378,6 +385,7 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
         families=entry.families,
         allow_extra=entry.allow_extra,
         stream=entry.stream,
+        server=entry.server,
     )
 
 

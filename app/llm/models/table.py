@@ -8,14 +8,15 @@ from dataclasses import replace
 from datetime import date
 from functools import cache, lru_cache
 from importlib.resources import files
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import yaml
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from app.domain.judging.constrained import with_constraint
 from app.domain.providers.extra import EXTRA_FIELDS
-from app.domain.providers.model import ConnectionKind, Model, Takes
+from app.domain.providers.model import ConnectionKind, ConstrainedForm, Model, ServerName, Takes
 from app.domain.providers.parameters import sent_parameters
 from app.llm.connections.connections import Connection
 
@@ -67,6 +68,7 @@ class _Rule(_Entry):
     at_most: Mapping[Parameter, float] = Field(default_factory=dict)
     names: Mapping[Parameter, str] = Field(default_factory=dict)
     needs: Mapping[Parameter, int] = Field(default_factory=dict)
+    replies: Mapping[ConstrainedForm, Mapping[str, Any] | None] = Field(default_factory=dict)
     sources: tuple[str, ...] = ()
 
 
@@ -109,12 +111,18 @@ class Table(_Entry):
     sources: Mapping[str, Source]
     formats: Mapping[ConnectionKind, _Rule]
     hosts: Mapping[str, _Rule]
+    servers: Mapping[ServerName, _Rule]
     families: tuple[_Family, ...]
     ends: tuple[End, ...]
 
     @model_validator(mode="after")
     def _sources_exist(self) -> Self:
-        rules = (*self.formats.values(), *self.hosts.values(), *self.families)
+        rules = (
+            *self.formats.values(),
+            *self.hosts.values(),
+            *self.servers.values(),
+            *self.families,
+        )
         named = (*(rule.sources for rule in rules), *(end.sources for end in self.ends))
         unknown = {source for sources in named for source in sources} - self.sources.keys()
         if unknown:
@@ -173,9 +181,9 @@ def takes_at(connection: Connection, name: str, family: str | None = None) -> Ta
             the operator's word counts, if there is one.
     """
     host = urlsplit(connection.base_url).hostname
-    takes = known = _takes(connection.kind, connection.families.get(name, name), host)
+    takes = known = _takes(connection.kind, connection.families.get(name, name), host, connection.server)
     if family is not None:
-        takes = _takes(connection.kind, family, host)
+        takes = _takes(connection.kind, family, host, connection.server)
     bounds = takes.names.get(_MAX_TOKENS) == known.names.get(_MAX_TOKENS)
     if bounds and not connection.allow_extra:
         return takes
@@ -188,10 +196,23 @@ def takes_of(kind: ConnectionKind, model: Model) -> Takes:
 
 
 def with_parameters(kind: ConnectionKind, model: Model, asked: Mapping[str, object]) -> dict[str, object]:
-    """The body of a request: what is asked, and what is sent of the model's parameters."""
+    """The body of a request: what is asked, what is sent of the model's parameters, and what constrains the reply."""
     takes = takes_of(kind, model)
     sent = sent_parameters(model.parameters, takes)
-    return {**sent.extra, **asked, **sent.named(takes)}
+    return with_constraint({**sent.extra, **asked, **sent.named(takes)}, model)
+
+
+def ways_to_constrain(connection: Connection, form: ConstrainedForm) -> dict[ServerName | None, Takes]:
+    """Return how a form of replies may be requested, by the connection's ``server``: one way each, the configured first."""
+    host = urlsplit(connection.base_url).hostname
+    known = connection.server or connection.kind == "anthropic" or host in load_table().hosts
+    servers = [connection.server, *(() if known else load_table().servers)]
+    ways: dict[ServerName | None, Takes] = {}
+    for server in servers:
+        takes = _takes(connection.kind, "", host, server)
+        if form in takes.replies and takes.replies[form] not in [way.replies[form] for way in ways.values()]:
+            ways[server] = takes
+    return ways
 
 
 def end_of(connection: Connection, name: str) -> ModelEnd | None:
@@ -210,7 +231,7 @@ def _fine_tuned_from(name: str) -> str:
 
 
 @lru_cache(maxsize=10_000)
-def _takes(kind: ConnectionKind, name: str, host: str | None) -> Takes:
+def _takes(kind: ConnectionKind, name: str, host: str | None, server: ServerName | None = None) -> Takes:
     table = load_table()
     family = _family(table, name)
     takes = Takes(
@@ -219,7 +240,7 @@ def _takes(kind: ConnectionKind, name: str, host: str | None) -> Takes:
         format=kind,
         extra_fields=EXTRA_FIELDS.names[-1],
     )
-    for rule in _rules(table, kind, host, family):
+    for rule in _rules(table, kind, host, server, family):
         takes = replace(
             takes,
             refuses=(*takes.refuses, *rule.refuses),
@@ -230,17 +251,30 @@ def _takes(kind: ConnectionKind, name: str, host: str | None) -> Takes:
             at_most={**takes.at_most, **rule.at_most},
             names={**takes.names, **rule.names},
             needs={**takes.needs, **rule.needs},
+            replies={
+                form: fields
+                for form, fields in {**takes.replies, **rule.replies}.items()
+                if fields is not None
+            },
         )
     return takes
 
 
-def _rules(table: Table, kind: ConnectionKind, host: str | None, family: _Family | None) -> Iterator[_Rule]:
+def _rules(
+    table: Table,
+    kind: ConnectionKind,
+    host: str | None,
+    server: ServerName | None,
+    family: _Family | None,
+) -> Iterator[_Rule]:
     if family is not None:
         # A family's names are those of the wire format in which its vendor publishes it.
         yield family if kind != "anthropic" else family.model_copy(update={"names": {}})
     yield table.formats[kind]
     if host is not None and host in table.hosts:
         yield table.hosts[host]
+    if server is not None:
+        yield table.servers[server]
 
 
 def _family(table: Table, name: str) -> _Family | None:

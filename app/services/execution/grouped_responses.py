@@ -94,7 +94,12 @@ class GroupedResponses(CheckedResponses):
         shown = about.shown
         try:
             reply = await self.deps.caller.call(
-                self.spec.judges[judge], shown.system, about.user, key=key, claim=self.claim, stop=self.stop
+                self._called(judge, about, len(group)),
+                shown.system,
+                about.user,
+                key=key,
+                claim=self.claim,
+                stop=self.stop,
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)

@@ -17,14 +17,12 @@ from app.domain.instruments.prompts import system_prompt
 from app.domain.instruments.task import Item
 from app.domain.jobs.judge_prompts import about_response
 from app.domain.jobs.plan import GymCell
-from app.domain.judging.hardening import Showing
 from app.domain.judging.verdict import Verdict, VerdictStatus
-from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.specification import GymSpec, question_item, with_sampling
-from app.domain.providers.model import FinishReason, Model, Stage
+from app.domain.providers.model import Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.grouped_responses import GroupedResponses
-from app.services.execution.responses import JUDGED, Judgement, without_reply
+from app.services.execution.responses import JUDGED, Judgement, read_one, without_reply
 from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import ShardDependencies, finish_all
 from app.services.execution.stop_signal import StopSignal
@@ -109,10 +107,11 @@ class GymAnswers(GroupedResponses):
         if exemplars.status == "failed":
             self._record_failure(response, judge, f"there are no exemplars: {exemplars.error}")
             return
-        asked = about_response(self.spec, self.of_gym, item, exemplars.content, text)
+        model = self.spec.judges[judge]
+        asked = about_response(self.spec, model, self.of_gym, item, exemplars.content, text)
         key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
         try:
-            answer = await self._ask_judge(judge, asked, key, partial(_read, asked.shown), None)
+            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked), None)
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             self._record_failure(response, judge, str(error), without_reply(error).status)
@@ -149,9 +148,3 @@ class GymAnswers(GroupedResponses):
             repair_raw=said.repair_raw,
         )
         self.last_batch = self.deps.writer.add(self.claim, row)
-
-
-def _read(shown: Showing, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
-    """What a judge's reply says, and whether it lacks its key word."""
-    read = shown.read(text)
-    return read_final_score(read.text, cut_off=finish_reason.cuts_off).verdict, read.key_missing

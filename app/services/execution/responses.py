@@ -19,13 +19,11 @@ from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.segmentation import Unit, runaway, units_at
 from app.domain.instruments.task import Item
 from app.domain.jobs.execution import Execution
-from app.domain.jobs.judge_prompts import JudgePrompt, about_sentence
+from app.domain.jobs.judge_prompts import JudgePrompt, about_sentence, judge_model
 from app.domain.jobs.plan import Cell
-from app.domain.judging.hardening import Showing
 from app.domain.judging.prompt_injection import Suspicion, suspicion
 from app.domain.judging.text_notes import notes_on, split_text
-from app.domain.judging.verdict import Unread, Verdict, VerdictStatus, parse_verdict
-from app.domain.personagym.task import GRADE_SCALE
+from app.domain.judging.verdict import Unread, Verdict, VerdictStatus
 from app.domain.providers.model import ChatReply, FinishReason, Message, Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.response_cache import Question
@@ -109,6 +107,7 @@ class Responses(ABC):
         self.spares = context.spec.reuse.wanted
         self.recorded: set[tuple[int, int, int, int, int]] = set()
         self.unread: dict[str, ChatReply] = {}
+        self._constrained: dict[tuple[int, tuple[int, ...], int], Model] = {}
         self.last_batch: Batch | None = None
 
     # -- what the kinds of tasks differ in ------------------------------------------------------------------------
@@ -339,17 +338,14 @@ class Responses(ABC):
         self, key: CallKey, item: Item, dimension: Dimension, unit: Unit, judge: int
     ) -> Judgement:
         """What a judge says about a sentence by itself."""
-        asked = about_sentence(self.spec, self.cell, item, dimension, unit.text)
-        shown = asked.shown
+        asked = about_sentence(self.spec, self.spec.judges[judge], self.cell, item, dimension, unit.text)
         doubtful = (  # by far the most texts are short: they need no coroutine
             self.rules.addresses_judge(unit.text)
             if len(unit.text) <= LONG_CHARACTERS
             else await read_text(self.claim.tenant, unit.text, self.rules.addresses_judge)
         )
         try:
-            answer = await self._ask_judge(
-                judge, asked, key, partial(_read, dimension, shown), dimension.scale
-            )
+            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked), dimension.scale)
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             found = suspicion(of_text=doubtful, of_reply=False)
@@ -373,7 +369,7 @@ class Responses(ABC):
         Raises:
             CallFailedError: If the first call failed for good. A follow-up that fails leaves the reply unparsed.
         """
-        model, system = self.spec.judges[judge], asked.shown.system
+        model, system = self._called(judge, asked), asked.shown.system
         usable = partial(_is_read, read)
         stored = self.unread.get(key.path(self.claim.cell)) if self.unread else None
         first = stored or await self._ask(model, system, asked.user, key=key, usable=usable)
@@ -383,10 +379,7 @@ class Responses(ABC):
             return JudgeAnswer(first, verdict, key_missing)
         if stored is None:
             await self._keep_unread(key, first)
-        numbers = (
-            GRADES if scale is None else [*range(scale.minimum, scale.maximum + 1), scale.not_applicable]
-        )
-        turns = repair.turns(first.text, numbers, graded=scale is None)
+        turns = repair.turns(first.text, asked.numbers, graded=scale is None)
         try:
             second = await self._ask(model, system, asked.user, key=key.repair, usable=usable, turns=turns)
         except CallFailedError as error:
@@ -396,6 +389,16 @@ class Responses(ABC):
         if again.status in USABLE:
             verdict = replace(again, unread=verdict.unread or Unread.NO_ANSWER)
         return JudgeAnswer(first, verdict, key_missing and key_missing_again, second)
+
+    def _called(self, judge: int, asked: JudgePrompt, sentences: int = 1) -> Model:
+        """Return a judge with the constraint on its reply; one object for equal constraints, so that each is encoded once."""
+        model = self.spec.judges[judge]
+        if self.spec.reply == "text":
+            return model
+        kind = judge, asked.numbers, sentences
+        if kind not in self._constrained:
+            self._constrained[kind] = judge_model(self.spec, model, asked, sentences)
+        return self._constrained[kind]
 
     async def _reading(self, reply: ChatReply, read: Read) -> tuple[Verdict, bool]:
         reason, text = reply.finish_reason, reply.text
@@ -464,7 +467,6 @@ class Responses(ABC):
 
 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
-GRADES = range(GRADE_SCALE.minimum, GRADE_SCALE.maximum + 1)
 REFUSALS = frozenset({VerdictStatus.REFUSED, VerdictStatus.FILTERED})
 """Verdicts without a judgement, because the judge or its provider's content filter refused."""
 
@@ -482,12 +484,9 @@ def without_reply(error: CallFailedError) -> Verdict:
     return Verdict(VerdictStatus.FILTERED if filtered else VerdictStatus.FAILED)
 
 
-def _read(
-    dimension: Dimension, shown: Showing, finish_reason: FinishReason, text: str
-) -> tuple[Verdict, bool]:
-    """Read a judge's reply; also return whether it lacks its key word."""
-    read = shown.read(text)
-    return parse_verdict(read.text, dimension, cut_off=finish_reason.cuts_off), read.key_missing
+def read_one(asked: JudgePrompt, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
+    """Read a judge's reply about one sentence or response; also return whether it lacks its key word."""
+    return asked.read(text, cut_off=finish_reason.cuts_off)
 
 
 def _is_read(read: Read, reply: ChatReply) -> bool:

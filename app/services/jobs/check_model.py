@@ -1,24 +1,25 @@
-"""Checks a model with short calls: whether it answers, which parameters it accepts, and whether it can judge."""
+"""Checks a model with short calls: whether it answers, which parameters it accepts, whether it can judge, and in which forms."""
 
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import budgets
 from app.db.jobs.budgets import NOBODY, Payers
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.instruments.prompts import scoring_prompt
+from app.domain.instruments.prompts import scoring_prompt, user_prompt
 from app.domain.instruments.task import items_for
 from app.domain.jobs.budget import NANOS, nanos_of
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.request import ModelIn
 from app.domain.jobs.resolve import at_temperature_zero, look_up_model
+from app.domain.judging.constrained import constrained, is_constrained, options_of
 from app.domain.judging.verdict import Verdict, VerdictStatus, parse_verdict
 from app.domain.personagym.specification import with_sampling
 from app.domain.providers.contract import (
@@ -33,11 +34,19 @@ from app.domain.providers.contract import (
     RefusedParameter,
 )
 from app.domain.providers.failure import cause, remedy
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Usage
+from app.domain.providers.model import (
+    ChatReply,
+    ChatRequest,
+    ConstrainedForm,
+    FinishReason,
+    Model,
+    ServerName,
+    Usage,
+)
 from app.domain.providers.parameters import parameter_problems
 from app.llm.connections.connections import Connection, Connections
 from app.llm.gateway import Gateway
-from app.llm.models.table import end_of
+from app.llm.models.table import end_of, plain_name, ways_to_constrain
 from app.llm.transports import TransportKind
 from app.ports import ModelCallError, PriceBook
 from app.services.errors import SpendingCapError
@@ -60,6 +69,8 @@ PROBES = (
     "The meeting room is on the second floor.",
 )
 """Sentences that any judge of extraversion tells apart: a high one, a low one, and one that says nothing about it."""
+FORM_PROMPT = "Describe the sea in one sentence."
+"""Asks for a text, so that a number comes back only if the server constrains the reply."""
 DEADLINE_SECONDS = 60.0
 MOST_CALLS = 4
 """One, and one more for each parameter that the provider refuses."""
@@ -109,6 +120,7 @@ class _Tried(NamedTuple):
         refused: Parameters without which the last call was sent, because the provider refused them, with its words.
         usd: What the answered call cost, as far as that is known.
         verdicts: A judge's verdicts on :data:`PROBES`, each with the reply.
+        forms: The constrained replies that came back, each with the ``server`` by whose way; ``None`` if none was tried.
     """
 
     calls: int
@@ -118,6 +130,7 @@ class _Tried(NamedTuple):
     refused: dict[str, str]
     usd: float | None
     verdicts: Sequence[tuple[Verdict, str]] = ()
+    forms: Mapping[ConstrainedForm, ServerName | None] | None = None
 
 
 async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> ModelCheck:
@@ -143,6 +156,8 @@ async def check_model(deps: CheckDependencies, tenant: str, check: Check) -> Mod
                 payers = await payers_of(reading, tenant, check.capped_key)
             try_it = _try_judge if check.role == "judge" else _try
             tried = await try_it(deps, connection, model, payers)
+            if check.role == "judge" and tried.reply is not None and model.profile is None:
+                tried = await _try_forms(deps, connection, model, payers, tried)
     return _found(deps, connection, model, check, tried)
 
 
@@ -155,6 +170,14 @@ def _model(catalog: Catalog, check: Check) -> Model:
     model, problem = look_up_model(check.model, catalog)
     if problem is not None:
         raise InvalidJobError([FieldError("/model", problem)])
+    if model.profile is not None and (check.role != "judge" or model.profile not in catalog.profiles):
+        known = ", ".join(catalog.profiles)
+        message = (
+            f"unknown profile {model.profile!r}; known: {known}"
+            if check.role == "judge"
+            else "is only for judges"
+        )
+        raise InvalidJobError([FieldError("/profile", message)])
     if check.role == "judge":
         model = at_temperature_zero(model)
     elif check.role == "persona_agent":
@@ -169,12 +192,17 @@ async def _try_judge(deps: CheckDependencies, connection: Connection, model: Mod
     """Ask for verdicts on all probes in the real judging prompt; the last call stands for all."""
     task, dimension = deps.catalog.tasks[PROBED[0]], deps.catalog.dimensions[PROBED[1]]
     (item,) = items_for(task, (dimension,))
-    tokens, calls, usd = JUDGE_TOKENS, 0, 0.0
+    profile = None if model.profile is None else deps.catalog.profiles[model.profile]
+    tokens, calls, usd = JUDGE_TOKENS if profile is None else MOST_TOKENS, 0, 0.0
     verdicts: list[tuple[Verdict, str]] = []
     refused: dict[str, str] = {}
     tried = None
     for sentence in PROBES:
-        prompt = scoring_prompt(task, dimension, item, sentence)
+        prompt = (
+            scoring_prompt(task, dimension, item, sentence)
+            if profile is None
+            else profile.about_trait(dimension, user_prompt(task, item), sentence)
+        )
         tried = await _try(deps, connection, model, payers, prompt, tokens)
         calls, usd = calls + tried.calls, usd + (tried.usd or 0.0)
         cut_off = tried.reply is not None and tried.reply.finish_reason is FinishReason.LENGTH
@@ -188,11 +216,45 @@ async def _try_judge(deps: CheckDependencies, connection: Connection, model: Mod
         if tried.reply is None:
             break
         cut_off = tried.reply.finish_reason is FinishReason.LENGTH
-        verdicts.append((parse_verdict(tried.reply.text, dimension, cut_off=cut_off), tried.reply.text))
+        text = tried.reply.text
+        verdict = (
+            parse_verdict(text, dimension, cut_off=cut_off)
+            if profile is None
+            else profile.read(text, cut_off=cut_off)
+        )
+        verdicts.append((verdict, text))
     if tried is None:
         raise RuntimeError("there are no probes")
     known = None if tried.usd is None else usd
     return tried._replace(calls=calls, usd=known, refused=refused, verdicts=verdicts)
+
+
+async def _try_forms(
+    deps: CheckDependencies, connection: Connection, model: Model, payers: Payers, tried: _Tried
+) -> _Tried:
+    """Ask for a text under each constraint until one comes back as a number; add what that cost to ``tried``."""
+    calls, usd = tried.calls, tried.usd
+    numbers = options_of(deps.catalog.dimensions[PROBED[1]].scale)
+    for name in tried.refused:
+        model = _without(model, name)
+    ways = {form: ways_to_constrain(connection, form) for form in get_args(ConstrainedForm)}
+    forms: dict[ConstrainedForm, ServerName | None] = {}
+    for server in dict.fromkeys([connection.server, *ways["choice"]]):
+        for form, by_server in ways.items():
+            if form in forms or server not in by_server:
+                continue
+            able = replace(model, takes=replace(model.takes or UNKNOWN, replies=by_server[server].replies))
+            judge = constrained(able, form, numbers)
+            asked = await _try(deps, connection, judge, payers, FORM_PROMPT, JUDGE_TOKENS)
+            calls += asked.calls
+            usd = None if usd is None or asked.usd is None else usd + asked.usd
+            if asked.reply is not None and is_constrained(asked.reply.text, form, numbers):
+                forms[form] = server
+            elif server != connection.server:
+                break  # another server's way: one attempt shows that it is not this one
+        if len(forms) == len(ways):
+            break
+    return tried._replace(calls=calls, usd=usd, forms=forms)
 
 
 async def _try(
@@ -350,12 +412,15 @@ def _found(
         else ModelEnds(day=ends.day.isoformat(), source=ends.source, certainty=ends.certainty),
         model_table=(model.takes or UNKNOWN).table or None,
         parameters=parameters_of(model),
+        reply_forms=None if tried is None or tried.forms is None else ["text", *tried.forms],
         findings=[],
     )
     found.findings += [
         *_of_call(found),
         *_of_name(found, model),
         *_of_verdicts(() if tried is None else tried.verdicts),
+        *_of_forms(connection, None if tried is None else tried.forms),
+        *_of_profile(deps.catalog, check.role, model),
         *_of_hold(reply or error),
         *_of_parameters(found),
         *_of_price(found),
@@ -454,6 +519,35 @@ def _of_verdicts(verdicts: Sequence[tuple[Verdict, str]]) -> Iterator[Finding]:
         yield _bad(
             f"It scores a sentence that says nothing about the trait: {neutral.score} for “{PROBES[2]}”."
         )
+
+
+def _of_forms(
+    connection: Connection, forms: Mapping[ConstrainedForm, ServerName | None] | None
+) -> Iterator[Finding]:
+    """Say to which forms the server constrained replies, and which setting that takes."""
+    if forms is None:
+        return
+    ready = [form for form, server in forms.items() if server == connection.server]
+    yield _good(
+        f"Its server constrains replies to the form {' or '.join(ready)} (judging.reply)."
+        if ready
+        else "Its server constrains no replies as it is configured: judging.reply must be text."
+    )
+    for form, server in forms.items():
+        if form not in ready:
+            yield _bad(
+                f"Its server takes the fields by which {server} constrains replies to the form {form}:"
+                f" for judging.reply, set `server: {server}` for the connection in the operator's file."
+            )
+
+
+def _of_profile(catalog: Catalog, role: CheckedRole, model: Model) -> Iterator[Finding]:
+    """Name the profile of a judge model that is checked without it."""
+    for profile in catalog.profiles.values():
+        if role == "judge" and model.profile is None and plain_name(model.name) in profile.models:
+            yield _bad(
+                f'It was trained on a prompt form of its own: name the judge with "profile": "{profile.id}".'
+            )
 
 
 def _of_hold(answer: ChatReply | ModelCallError | None) -> Iterator[Finding]:

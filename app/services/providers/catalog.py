@@ -16,6 +16,7 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import AtomicInstrument, load_atomic
 from app.instruments.personagym_loader import PersonaGymInstrument, load_personagym
+from app.instruments.profiles_loader import load_profiles
 from app.instruments.published import released_texts
 from app.instruments.repair_loader import load_repair
 from app.instruments.rules import RULES
@@ -80,6 +81,7 @@ def make_catalog(
         repair=load_repair(),
         model_problem=lambda _connection, _name: None,
         is_simulated=lambda _connection: False,
+        profiles=load_profiles(),
         judges=tuple(map(as_model, connections.judges)),
         reply_days=reply_days,
     )

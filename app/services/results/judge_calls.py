@@ -18,9 +18,17 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.segmentation import Unit
 from app.domain.instruments.task import Item
-from app.domain.jobs.judge_prompts import JudgePrompt, about_response, about_sentence, about_sentences
+from app.domain.jobs.judge_prompts import (
+    JudgePrompt,
+    about_response,
+    about_sentence,
+    about_sentences,
+    judge_model,
+)
 from app.domain.jobs.plan import Cell, GymCell
+from app.domain.jobs.specification import JobSpec
 from app.domain.judging import order_check
+from app.domain.judging.constrained import with_constraint
 from app.domain.judging.grouping import groups_of
 from app.domain.judging.judge_call import JudgeCall, JudgeCalls
 from app.domain.judging.judged_response import JudgedResponse, JudgedUnit, ResponseGrade, UnitVerdict
@@ -105,19 +113,19 @@ class _Asked:
             prompt = None
             imported = grade.judge in self.response.imported_judges
             if isinstance(cell, GymCell) and exemplars and not imported:
-                prompt = about_response(
-                    self.context.spec, cell, self.item, exemplars, self.response.text or ""
-                )
-            yield _call(self._judge(grade.judge), prompt, grade, purpose="grade")
+                judge, text = self._judge(grade.judge), self.response.text or ""
+                prompt = about_response(self.context.spec, judge, cell, self.item, exemplars, text)
+            yield _call(self.context.spec, self._judge(grade.judge), prompt, grade, purpose="grade")
 
     def verdicts(self, unit: JudgedUnit, second: Sequence[SecondReply]) -> Iterator[JudgeCall]:
         """The calls about a sentence: those that count, then the others."""
         for verdict in unit.verdicts:
             unasked = self.response.refusal or verdict.judge in self.response.imported_judges
             group = self._group(unit) if verdict.group_size > 1 else [unit]
-            prompt = None if unasked else self._about(self._dimension(verdict.dimension), group)
-            yield _call(
-                self._judge(verdict.judge), prompt, verdict, purpose="verdict",
+            judge = self._judge(verdict.judge)
+            prompt = None if unasked else self._about(judge, self._dimension(verdict.dimension), group)
+            yield _call(self.context.spec,
+                judge, prompt, verdict, purpose="verdict",
                 dimension=verdict.dimension, units=group,
             )  # fmt: skip
         for reply in second:
@@ -149,14 +157,23 @@ class _Asked:
             unread=None if reply.unread is None else Unread(reply.unread),
             repair_raw=reply.repair_raw,
         )
-        prompt = self._about(shown, group)
         judge = judges[reply.judge % len(judges)]
-        return _call(judge, prompt, said, purpose=purpose, dimension=dimension.id, units=group, note=note)
+        prompt = self._about(judge, shown, group)
+        return _call(
+            self.context.spec,
+            judge,
+            prompt,
+            said,
+            purpose=purpose,
+            dimension=dimension.id,
+            units=group,
+            note=note,
+        )
 
-    def _about(self, dimension: Dimension, group: Sequence[JudgedUnit]) -> JudgePrompt:
+    def _about(self, judge: Model, dimension: Dimension, group: Sequence[JudgedUnit]) -> JudgePrompt:
         spec = self.context.spec
         if len(group) == 1 or spec.grouping is None:
-            return about_sentence(spec, self.cell, self.item, dimension, group[0].text)
+            return about_sentence(spec, judge, self.cell, self.item, dimension, group[0].text)
         units = [Unit(each.index, *each.span, each.text) for each in group]
         return about_sentences(spec, self.cell, self.item, dimension, units, spec.grouping.words)
 
@@ -175,6 +192,7 @@ class _Asked:
 
 
 def _call(
+    spec: JobSpec,
     judge: Model,
     prompt: JudgePrompt | None,
     said: UnitVerdict | ResponseGrade,
@@ -191,7 +209,9 @@ def _call(
         units=[unit.index for unit in units],
         system=None if prompt is None else prompt.shown.system,
         prompt=None if prompt is None else prompt.user,
-        parameters=_parameters(judge),
+        parameters=_parameters(
+            judge if prompt is None else judge_model(spec, judge, prompt, max(1, len(units)))
+        ),
         status=said.status,
         score=said.score,
         raw=said.raw,
@@ -208,7 +228,7 @@ def _call(
 
 def _parameters(judge: Model) -> Mapping[str, object]:
     takes = judge.takes or Takes()
-    return sent_parameters(judge.parameters, takes).body(takes)
+    return with_constraint(sent_parameters(judge.parameters, takes).body(takes), judge)
 
 
 def _notes(

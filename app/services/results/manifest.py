@@ -104,6 +104,8 @@ def manifest(
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({} if spec.repair is None else {"repair": _repair(spec.repair)}),
+        **({} if spec.reply == "text" else {"reply": spec.reply}),
+        **({} if not spec.profiles else {"profiles": _profiles(spec)}),
         **({"control": True} if spec.control else {}),
         **({"opposite": True} if spec.opposite else {}),
         **({} if "rubrics" not in job.request else {"rubric_set": job.request["rubrics"]}),
@@ -133,6 +135,13 @@ def _judging(grouping: Grouping, check: JudgingCheck | None) -> dict[str, Any]:
         "sentences_per_call": grouping.sentences,
         "instrument": {"version": grouping.words.version, "sha256": grouping.words.content_hash},
         "check": None if check is None else check.model_dump(exclude_unset=True),
+    }
+
+
+def _profiles(spec: JobSpec) -> dict[str, Any]:
+    return {
+        profile.id: {"version": profile.version, "sha256": profile.content_hash}
+        for profile in spec.profiles.values()
     }
 
 
@@ -221,6 +230,7 @@ def _model(model: Model) -> dict[str, Any]:
         },
         "system": model.system,
         **({} if model.takes is None else parameters_of(model).model_dump()),
+        **({} if model.profile is None else {"profile": model.profile}),
         **({} if model.imported is None else {"imported": asdict(model.imported)}),
     }
 
@@ -243,6 +253,7 @@ def _own_deviations(spec: JobSpec) -> list[str]:
         *_hardening_deviations(spec),
         *_grouping_deviations(spec),
         *_repair_deviations(spec),
+        *_reply_deviations(spec),
         *_reuse_deviations(spec.reuse),
     ]
 
@@ -311,6 +322,23 @@ def _repair_deviations(spec: JobSpec) -> list[str]:
         return []
     once_more = "A judge whose reply could not be read was asked once more for the option's number"
     return [f"{once_more}, with our own prompt; the papers ask once."]
+
+
+def _reply_deviations(spec: JobSpec) -> Iterator[str]:
+    if spec.reply != "text":
+        form = (
+            "one of the options' numbers"
+            if spec.reply == "choice"
+            else "a JSON object with the numbers of options"
+        )
+        yield f"Judges' servers constrained their replies to {form}; the papers' judges write freely."
+    for judge in spec.judges:
+        if judge.profile is not None:
+            yield (
+                f"Judge {judge.label} was asked in the form of the profile {judge.profile}, not with the papers' prompts."
+                " It scores from 1 to 5 and cannot answer that a sentence does not show the trait, so coverage says"
+                " nothing about that."
+            )
 
 
 def _reuse_deviations(reuse: Reuse) -> Iterator[str]:

@@ -9,6 +9,7 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic, versions_of
 from app.instruments.personagym_loader import load_personagym
+from app.instruments.profiles_loader import load_profiles
 from app.instruments.repair_loader import load_repair
 
 LOADERS: Mapping[str, Callable[[str], Any]] = {
@@ -16,6 +17,7 @@ LOADERS: Mapping[str, Callable[[str], Any]] = {
     "grouped": load_grouped,
     "hardened": load_hardened,
     "personagym": load_personagym,
+    "profiles": lambda version: next(iter(load_profiles(version).values())),
     "repair": load_repair,
 }
 FILE = Path(__file__).parents[2] / "golden" / "instruments.sha256"

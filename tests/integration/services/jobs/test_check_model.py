@@ -31,6 +31,8 @@ from tests.job_requests import a_model
 
 Json = dict[str, Any]
 GOOD = Answer.of_json(OPENAI_REPLY)
+VERDICTS, FORMS = 3, 6
+"""Calls to a judge whose server constrains no reply: verdicts, then two forms and four other servers' ways."""
 
 
 @pytest.fixture
@@ -75,6 +77,11 @@ def said(found: Json, *, good: bool) -> str:
     return "\n".join(finding["text"] for finding in found["findings"] if finding["good"] is good)
 
 
+def saying(text: str) -> Answer:
+    choice = {**OPENAI_REPLY["choices"][0], "message": {"role": "assistant", "content": text}}
+    return Answer.of_json({**OPENAI_REPLY, "choices": [choice]})
+
+
 def refusal(message: str, **error: Any) -> Answer:
     return Answer.of_json(
         {"error": {"message": message, "type": "invalid_request_error", **error}}, status=400
@@ -86,13 +93,13 @@ class TestAnswered:
         limits: Json = {"x_ratelimit_limit_requests": "500", "x_ratelimit_limit_tokens": "30000"}
         stub.then(Answer.of_json(OPENAI_REPLY, **limits))
         found = await check(deps, "lab/priced")
-        assert (found["works"], found["calls"], found["error"]) == (True, 3, None)
+        assert (found["works"], found["calls"], found["error"]) == (True, VERDICTS + FORMS, None)
         assert found["reply"]["text"] == "I love parties."
         assert found["limits"] == dict.fromkeys(CheckedLimits.model_fields) | {
             "requests_per_minute": 500,
             "tokens_per_minute": 30000,
         }
-        assert found["usd"] == pytest.approx(3 * (20 * 1000 + 5 * 2000) / 1e6)
+        assert found["usd"] == pytest.approx((VERDICTS + FORMS) * (20 * 1000 + 5 * 2000) / 1e6)
         assert found["price"] == {"input": 1000, "output": 2000, "source": "operator"}
         good = said(found, good=True)
         assert "It answered as gpt-4o-2024-08-06 in" in good
@@ -183,16 +190,11 @@ class TestJudge:
     async def test_says_whether_it_tells_them_apart(
         self, deps: CheckDependencies, stub: StubProvider, replies: tuple[str, ...], good: str, bad: str
     ) -> None:
-        choice = OPENAI_REPLY["choices"][0]
-        answers = [
-            {**OPENAI_REPLY, "choices": [{**choice, "message": {"role": "assistant", "content": reply}}]}
-            for reply in replies
-        ]
-        stub.then(*map(Answer.of_json, answers))
+        stub.then(*map(saying, replies))
         found = await check(deps)
         assert good in said(found, good=True)
         assert bad in said(found, good=False)
-        assert [body["max_tokens"] for body in bodies(stub)] == [64, 64, 64]
+        assert {body["max_tokens"] for body in bodies(stub)} == {64}
 
     async def test_a_server_that_answers_under_another_name_is_named(
         self, deps: CheckDependencies, stub: StubProvider
@@ -203,13 +205,94 @@ class TestJudge:
         )
 
 
+SEA = "The sea is a wide, blue expanse."
+OBJECT = '{"score": 4}'
+
+
+class TestConstrainedReplies:
+    """A text is asked for, so that a number comes back only from a server that constrains replies."""
+
+    @pytest.mark.parametrize(
+        ("replies", "forms", "good", "bad"),
+        [
+            (("4", OBJECT), ["text", "choice", "json_schema"], "to the form choice or json_schema", ""),
+            ((SEA, SEA, SEA), ["text"], "constrains no replies as it is configured", ""),
+            (
+                (SEA, OBJECT, SEA, SEA, "1"),
+                ["text", "json_schema", "choice"],
+                "json_schema",
+                "`server: llama.cpp`",
+            ),
+            ((SEA, SEA, "9", OBJECT), ["text", "choice", "json_schema"], "", "`server: vllm`"),
+        ],
+    )
+    async def test_are_found_by_what_comes_back(
+        self,
+        deps: CheckDependencies,
+        stub: StubProvider,
+        replies: tuple[str, ...],
+        forms: list[str],
+        good: str,
+        bad: str,
+    ) -> None:
+        stub.then(*map(saying, ("5", "1", "9", *replies)))
+        found = await check(deps)
+        assert found["reply_forms"] == forms
+        assert good in said(found, good=True)
+        assert bad in said(found, good=False)
+        assert found["calls"] == VERDICTS + (FORMS if len(forms) == 1 else len(replies))
+        prompts = {body["messages"][-1]["content"] for body in bodies(stub)[VERDICTS:]}
+        assert prompts == {"Describe the sea in one sentence."}
+
+    async def test_that_a_server_refuses_are_not_offered(
+        self, deps: CheckDependencies, stub: StubProvider
+    ) -> None:
+        stub.then(*map(saying, ("5", "1", "9")), refusal("Unrecognized request argument: response_format"))
+        found = await check(deps)
+        assert (found["works"], found["reply_forms"]) == (True, ["text"])
+
+    async def test_are_not_tried_for_other_roles(self, deps: CheckDependencies, stub: StubProvider) -> None:
+        stub.then(GOOD)
+        found = await check(deps, role="model")
+        assert (found["calls"], found["reply_forms"]) == (1, None)
+
+
+class TestProfiles:
+    async def test_are_asked_in_their_form_and_read(
+        self, deps: CheckDependencies, stub: StubProvider
+    ) -> None:
+        stub.then(*(saying(f"Feedback: It scores 3 or so. [RESULT] {n}") for n in (5, 1, 3)))
+        found = await check(deps, parameters={"profile": "prometheus-2"})
+        assert "tells opposite sentences apart" in said(found, good=True)
+        assert "###Score Rubrics:" in bodies(stub)[0]["messages"][0]["content"]
+        assert (found["calls"], found["reply_forms"]) == (VERDICTS, None)
+
+    async def test_are_named_for_a_judge_model_without_one(
+        self, deps: CheckDependencies, stub: StubProvider
+    ) -> None:
+        stub.then(GOOD)
+        found = await check(deps, "lab/prometheus-eval/prometheus-7b-v2.0")
+        assert '"profile": "prometheus-2"' in said(found, good=False)
+
+    @pytest.mark.parametrize(
+        ("role", "profile", "problem"),
+        [("judge", "prometheus-3", "known: prometheus-2"), ("model", "selene", "only for judges")],
+    )
+    async def test_that_do_not_fit_are_refused(
+        self, deps: CheckDependencies, role: str, profile: str, problem: str
+    ) -> None:
+        with pytest.raises(InvalidJobError, match=problem):
+            await check(deps, role=role, parameters={"profile": profile})
+
+
 class TestRefusedParameters:
     async def test_are_left_out_and_named(self, deps: CheckDependencies, stub: StubProvider) -> None:
         stub.then(refusal("`temperature` is deprecated for this model."), GOOD)
         found = await check(deps)
-        assert (found["works"], found["calls"]) == (True, 4)
+        assert (found["works"], found["calls"]) == (True, 1 + VERDICTS + FORMS)
         assert [one["parameter"] for one in found["refused"]] == ["temperature"]
-        assert ["temperature" in body for body in bodies(stub)] == [True, False, False, False]
+        sent = ["temperature" in body for body in bodies(stub)]
+        assert (sent[0], any(sent[1:])) == (True, False)
         assert '"temperature": null' in said(found, good=False)
 
     async def test_of_two_that_exclude_each_other_one_stays(

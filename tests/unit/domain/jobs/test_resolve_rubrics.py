@@ -46,7 +46,7 @@ def graded(spec: JobSpec) -> str:
     exemplars = read_exemplars(REPLY)
     assert exemplars is not None
     item = question_item(0, [QUESTION], ())
-    return about_response(spec, cell, item, [exemplars[n] for n in range(1, 6)], HOSTILE).user
+    return about_response(spec, spec.judges[0], cell, item, [exemplars[n] for n in range(1, 6)], HOSTILE).user
 
 
 class TestReleasedFiles:
@@ -113,7 +113,8 @@ class TestOwnWords:
         essay, diary = atomic(cells_of(spec))
         dimension = essay.dimensions[0]
         prompts = [
-            about_sentence(spec, cell, cell.items[0], dimension, "{options}").user for cell in (essay, diary)
+            about_sentence(spec, spec.judges[0], cell, cell.items[0], dimension, "{options}").user
+            for cell in (essay, diary)
         ]
         assert prompts == [
             f"Judge »{{options}}«. {dimension.options}",

@@ -252,7 +252,7 @@ class TestEnds:
 class TestTable:
     def test_every_source_is_used(self) -> None:
         table = load_table()
-        rules = (*table.formats.values(), *table.hosts.values(), *table.families)
+        rules = (*table.formats.values(), *table.hosts.values(), *table.servers.values(), *table.families)
         used = {name for rule in rules for name in rule.sources} | {
             name for end in table.ends for name in end.sources
         }
