@@ -9,9 +9,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
+from app.domain.jobs.reread import RereadIn
 from app.domain.judging.profiles import JudgeProfile
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.instruments.profiles_loader import load_profiles
+from app.services.results.reread import reread_job
 from tests.integration.jobs import TENANT, execute, new_job
 from tests.integration.services.execution.test_prepare_persona import Reasoner, new_gym_job
 from tests.integration.services.scheduling.test_run_shard import Worker
@@ -92,6 +94,8 @@ async def test_sentences_are_asked_about_and_read_in_its_form(
         assert "the trait extroversion?" in prompt
         assert "None of the above" not in prompt
     found = await results(engine, worker, job)
+    again = await reread_job(engine, worker.queue, worker.deps.contexts, TENANT, job.id, RereadIn())
+    assert (again.replies, again.changed) == (2, 0)
     assert found["manifest"]["judges"][0]["profile"] == profile.id
     assert found["manifest"]["profiles"] == {
         profile.id: {"version": profile.version, "sha256": profile.content_hash}

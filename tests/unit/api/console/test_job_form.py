@@ -205,6 +205,13 @@ class TestBody:
         both = form(("order_check", "some"), ("sentences_per_call", "4")).body
         assert both == {"judging": {"sentences_per_call": 4, "order_check": {"share": "some"}}}
 
+    def test_has_the_form_of_replies_and_a_judges_profile(self) -> None:
+        assert form(("reply_form", "choice")).body == {"judging": {"reply": "choice"}}
+        assert form(("reply_form", "text")).body == {}
+        judge = (("judge_model_0", "acme/j"), ("judge_profile_0", "selene"))
+        assert form(*judge).body == {"judges": [{"model": "acme/j", "profile": "selene"}]}
+        assert "judge_profile_0" in form(*judge).errors([FieldError("/judges/0/profile", "wrong")])
+
     @pytest.mark.parametrize("pointer", ["/judging/order_check", "/judging/order_check/share"])
     def test_what_is_wrong_with_an_order_check_is_told_at_its_field(self, pointer: str) -> None:
         assert "order_check" in form(("order_check", "2")).errors([FieldError(pointer, "wrong")])
@@ -285,6 +292,7 @@ class TestFormOfABody:
             {"control": {"without_persona": True, "opposite_persona": True}},
             {"reuse": {"judging": "in_job"}, "judging": {"sentences_per_call": 4}},
             {"judging": {"order_check": {"share": 0.05}}, "reasoner": "acme/reasoner"},
+            {"judging": {"reply": "json_schema"}, "judges": [{"model": "acme/j", "profile": "selene"}]},
             {"dimensions": [{"id": "p", "name": "pride", "options": "1) a 2) b", "questions": ["Q?", "R?"]}]},
         ],
     )
