@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-from app.domain.judging.thoughts import after_thoughts
+from app.domain.judging.thoughts import after_thoughts, first_turn
 
 WORDS: dict[str, Any] = yaml.safe_load(
     files(__package__).joinpath("reply_words.yaml").read_text(encoding="utf-8")
@@ -28,9 +28,6 @@ IsName = Callable[[str], bool]
 IsValue = Callable[[str], bool]
 """Tells whether a text is an answer and nothing else."""
 
-_SPECIAL = r"(?:<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]>|</?s>|<[be]os>|<(?:start|end)_of_turn>|\[/?inst\])"
-_FIRST_SPECIAL = re.compile(rf"(?:\s*{_SPECIAL}\s*(?:(?:assistant|model)\b\s*)?)+", re.IGNORECASE)
-_NEXT_SPECIAL = re.compile(_SPECIAL, re.IGNORECASE)
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\u20e3\ufeff\r"
 _REPLACED = {
     "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "「": '"', "」": '"', "『": '"', "』": '"',
@@ -47,10 +44,7 @@ _SPACES = re.compile(r"[^\S\n]{2,}|\t")
 
 def plain(raw: str) -> str:
     """Return the answer's turn without thoughts, in lower case, with plain digits, quotes and signs."""
-    text = after_thoughts(raw).rpartition("</think>")[2]
-    if "<" in text or "[" in text:
-        first = _FIRST_SPECIAL.match(text)
-        text = _NEXT_SPECIAL.split(text[first.end() :] if first else text, maxsplit=1)[0]
+    text = first_turn(after_thoughts(raw).rpartition("</think>")[2])
     if not text.isascii():
         text = "".join(map(_plain_character, text))
     return _SPACES.sub(" ", text.lower().strip())

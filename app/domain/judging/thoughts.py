@@ -7,6 +7,7 @@ quotation marks, in backticks or within a sentence, keeps its text.
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -45,15 +46,20 @@ def split_thoughts(text: str) -> Reply:
         text: The reply's text. Untrusted; read in linear time, and only up to :data:`MAX_CHARACTERS`.
     """
     # Every mark contains one of these, and few texts do; the check takes 1 µs, the search for marks 30.
-    marked = "<" in text or "▷" in text or ("]" in text and _BRACKETS.search(text) is not None)
-    spoken = text.lstrip()[:_LONGEST_PHRASE] if text[:1].isspace() else text[:_LONGEST_PHRASE]
-    phrased = spoken.lower().startswith(_PHRASE_STARTS)
-    if len(text) > MAX_CHARACTERS or not (marked or phrased):
+    marked = "<" in text or "&lt;" in text or "think|" in text or "▷" in text or "\uff1c" in text
+    marked = marked or ("]" in text and _BRACKETS.search(text) is not None)
+    spoken = (text.lstrip() if text[:1].isspace() else text)[:_LONGEST_PHRASE].lower()
+    phrased = spoken.startswith(_PHRASE_STARTS)
+    labelled = spoken.lstrip("#*\u3010 ").startswith(_LABEL_STARTS)
+    label = _LABEL.match(text) if labelled else None
+    if len(text) > MAX_CHARACTERS or not (marked or phrased or label):
         return Reply(None, text)
     if phrased and (phrase := _PHRASE.match(text)):
         found = _between_phrases(text, phrase)
         if found is not None or not marked:
             return found or Reply(None, text)
+    if label is not None and (answer := _ANSWER_LABEL.search(text, label.end())):
+        return _between(text[label.end() : answer.start()], text[answer.end() :])
     start = _START.match(text)
     rest = text[start.end() :] if start else text
     if _HARMONY.match(rest) or _HARMONY_LATER.search(rest):
@@ -64,6 +70,14 @@ def split_thoughts(text: str) -> Reply:
 def after_thoughts(text: str) -> str:
     """Return the answer of a judge or a reasoner without surrounding white space."""
     return split_thoughts(text).answer.strip()
+
+
+def first_turn(answer: str) -> str:
+    """Return what precedes the first special token of a judge's or a reasoner's answer, without those that open it."""
+    if "<" not in answer and "[" not in answer:
+        return answer
+    first = _FIRST_TOKENS.match(answer)
+    return _ANY_TOKEN.split(answer[first.end() :] if first else answer, maxsplit=1)[0]
 
 
 class _Tagged:
@@ -91,7 +105,8 @@ class _Tagged:
         for found in _MARK.finditer(self._text):
             mark = _mark_of(found)
             if mark is None:
-                self._mentioned[found["name"].lower()] += 1
+                if found["name"]:
+                    self._mentioned[found["name"].lower()] += 1
             elif not _is_mention(self._text, found) and self._ends_at(found, mark):
                 return self._reply()
         rest = self._text[self._begin :]
@@ -141,6 +156,8 @@ class _Tagged:
 
     def _close_unopened(self, found: re.Match[str], form: str) -> None:
         """Make everything so far thoughts: the opening tag stands in the prompt's template."""
+        if form in _PAIRED:
+            return
         if self._mentioned[form]:
             self._mentioned[form] -= 1
         elif _is_block_end(self._text, found):
@@ -212,7 +229,7 @@ def _unwrapped(reply: Reply) -> Reply:
         return reply._replace(answer=answer)
     opening = closing = None
     for found in _WRAPPER.finditer(answer):
-        mark = _mark_of(found)
+        mark = _wrapper_of(found)
         if mark is None or _is_mention(answer, found):
             continue
         if mark.part == "open" and opening is None:
@@ -265,8 +282,12 @@ def _between_phrases(text: str, phrase: re.Match[str]) -> Reply | None:
     if not places:
         return _reply([text[phrase.end() :]], "") if form.get("cut_off") else None
     place, close = min(places)
-    rest = _unwrapped(_Tagged(text[place + len(close) :]).read())
-    return _reply([text[phrase.end() : place], rest.thoughts or ""], rest.answer.strip())
+    return _between(text[phrase.end() : place], text[place + len(close) :])
+
+
+def _between(thoughts: str, rest: str) -> Reply:
+    read = _unwrapped(_Tagged(rest).read())
+    return _reply([thoughts, read.thoughts or ""], read.answer.strip())
 
 
 def _reply(thoughts: Sequence[str], answer: str) -> Reply:
@@ -274,15 +295,71 @@ def _reply(thoughts: Sequence[str], answer: str) -> Reply:
 
 
 def _mark_of(found: re.Match[str]) -> _Mark | None:
-    """Return the form of a mark; ``None`` for a tag that lacks the attribute by which it is one."""
+    """Return the form of a mark; ``None`` for a tag that neither encloses thoughts nor ends the turn."""
     if found["literal"] is not None:
         literal: _Mark = _LITERALS[found["literal"].lower()]
         return literal
-    name = found["name"].lower()
-    if found["slash"]:
-        return _Mark(name, "close")
-    required = _ATTRIBUTES.get(name)
-    return None if required and required not in (found["attributes"] or "").lower() else _Mark(name, "open")
+    name = (found["name"] or found["bracketed"]).lower()
+    mark = _of_thoughts(name, bool(found["slash"] or found["bracket_slash"]))
+    if mark is None:
+        ends = (found["bar"] or "\u2581" in name) and not _TURN_WORDS.isdisjoint(_words(name))
+        return _Mark(name, "end") if ends else None
+    return mark if mark.part == "close" or _is_opening(found, name) else None
+
+
+def _is_opening(found: re.Match[str], name: str) -> bool:
+    """Return whether what a tag of this name needs beside it is there."""
+    text = found.string
+    if found["bracketed"]:  # [thinking] alone is a stage direction
+        return text.find(f"[/{found['bracketed']}]", found.end(), found.end() + _FARTHEST) >= 0
+    if found[0][0] == "\uff1c":  # brackets around a heading
+        return text.find(f"/{found['name']}", found.end(), found.end() + _FARTHEST) >= 0
+    if name == "summary":
+        return "<details" not in text[max(0, found.start() - 200) : found.start()].lower()
+    needed = _ATTRIBUTES.get(name)
+    if needed is None:
+        return True
+    summary = _SUMMARY.match(text, found.end())
+    attributes, title = (found["attributes"] or "").lower(), summary[1].lower() if summary else ""
+    return any(word in attributes or title.startswith(word) for word in needed)
+
+
+def _wrapper_of(found: re.Match[str]) -> _Mark | None:
+    """Return the part of a tag in the wrapper of an answer; ``None`` for other tags."""
+    if found["literal"] is not None:
+        literal: _Mark = _LITERALS[found["literal"].lower()]
+        return literal
+    if found["bracketed"]:
+        return None
+    words, closes = _without_side(found["name"].lower())
+    answers = words <= _ANSWER_WORDS | _FILLERS and not words.isdisjoint(_ANSWER_WORDS)
+    return (
+        _Mark(" ".join(sorted(words)), "close" if closes or found["slash"] else "open") if answers else None
+    )
+
+
+@lru_cache(4096)
+def _of_thoughts(name: str, slash: bool) -> _Mark | None:
+    """Return the part of a tag in a block of thoughts, by its name or a word of it."""
+    words, closes = _without_side(name)
+    if name not in _NAMES and words.isdisjoint(_THOUGHT_WORDS):
+        return None
+    form = name if name in _NAMES else " ".join(sorted(words))
+    return _Mark(form, "close" if closes or slash else "open")
+
+
+def _without_side(name: str) -> tuple[frozenset[str], bool]:
+    """Return the words of a tag's name without ``begin`` or ``end``, and whether it had ``end``."""
+    found: set[str] = set()
+    for word in _words(name):
+        side = next((each for each in _SIDES if word.startswith(each)), "")
+        rest = word[len(side) :]
+        found |= {side, rest} if side and (not rest or rest in _THOUGHT_WORDS | _ANSWER_WORDS) else {word}
+    return frozenset(found - _BEGIN_WORDS - _END_WORDS - {""}), not found.isdisjoint(_END_WORDS)
+
+
+def _words(name: str) -> list[str]:
+    return _NOT_LETTERS.split(name)
 
 
 def _literals(kind: str) -> Iterator[tuple[str, _Mark]]:
@@ -296,35 +373,72 @@ def _any(words: Sequence[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True)) or r"(?!)"
 
 
-def _marks(kind: str, literals: Sequence[str]) -> re.Pattern[str]:
-    names = _any([form["tag"] for form in _FORMS[kind] if "tag" in form])
+def _marks(literals: Sequence[str]) -> re.Pattern[str]:
+    """Match literal marks and tags of any name."""
     return re.compile(
         rf"(?P<literal>{_any(literals)})"
-        rf"|<[|\uff5c]? ?(?P<slash>/?) ?[|\uff5c]?(?P<name>{names})(?P<attributes>\s[^<>]{{0,300}})? ?[|\uff5c]?>",
+        r"|(?:<|&lt;|\uff1c)(?P<bar>[|\uff5c]?) ?(?P<slash>/?) ?[|\uff5c]?(?P<name>(?:[^\W\d]|\u2581)[\w:.|\u2581-]{0,48}?)"
+        r"(?P<attributes>\s[^<>]{0,300})? ?[|\uff5c]?(?:>|&gt;|\uff1e)"
+        r"|\[(?P<bracket_slash>/?)(?P<bracketed>[^\W\d_][\w-]{2,30})\]",
         re.IGNORECASE,
     )
 
 
+def _listed(kind: str) -> frozenset[str]:
+    return frozenset(_FORMS["words"][kind])
+
+
+_THOUGHT_WORDS, _ANSWER_WORDS, _FILLERS, _TURN_WORDS = map(
+    _listed, ("thoughts", "answers", "fillers", "turns")
+)
+_BEGIN_WORDS, _END_WORDS = _listed("begins"), _listed("ends")
+_SIDES = (*_BEGIN_WORDS, *_END_WORDS)
+_NOT_LETTERS = re.compile(r"[\W_]+")
+_SUMMARY = re.compile(r"\s{0,9}<summary>[^\w<]{0,9}([^<]{0,200})</summary>", re.IGNORECASE)
+_NAMES = frozenset(form["tag"] for form in _FORMS["thoughts"] if "tag" in form)
 _ENDS = {form["token"].lower(): _Mark(form["token"], "end") for form in _FORMS["ends"]}
 _OPENED_BY = {
     form["token"].lower(): form["opened_by"].lower() for form in _FORMS["ends"] if "opened_by" in form
 }
 _THOUGHTS, _WRAPPERS = dict(_literals("thoughts")), dict(_literals("wrappers"))
 _CLOSES = {form["open"]: {*map(str.lower, form["close"])} for form in _FORMS["thoughts"] if "open" in form}
+_PAIRED = {form["open"] for form in _FORMS["thoughts"] if form.get("paired")}
+"""Forms whose closing mark alone means something else, as an arrow."""
 _TAG_ENDS = {f"</{form['tag']}>" for form in _FORMS["thoughts"] if "tag" in form}
 _LITERALS = _WRAPPERS | _THOUGHTS | _ENDS
 """A token that ends a turn is no stray closing mark, though it closes a block that is open."""
+_FARTHEST = 20_000
+"""Characters within which a tag is looked for that must be closed: each opening one is followed by a search."""
 _ATTRIBUTES = {form["tag"]: form["attribute"] for form in _FORMS["thoughts"] if "attribute" in form}
-_MARK = _marks("thoughts", [mark for mark in (*_THOUGHTS, *_ENDS) if mark not in _TAG_ENDS])
-_WRAPPER = _marks("wrappers", [*_WRAPPERS])
+_MARK = _marks([mark for mark in (*_THOUGHTS, *_ENDS) if mark not in _TAG_ENDS])
+_WRAPPER = _marks([*_WRAPPERS])
 _END = re.compile(_any([*_ENDS]), re.IGNORECASE)
 _START = re.compile(rf"\s*(?:(?:{_any([form['token'] for form in _FORMS['starts']])})\s*)+")
+_ANY_TOKEN = re.compile(
+    rf"<[|\uff5c][^<>|\uff5c\n]{{1,40}}[|\uff5c]>|{_any([form['token'] for form in (*_FORMS['ends'], *_FORMS['starts'])])}",
+    re.IGNORECASE,
+)
+_FIRST_TOKENS = re.compile(
+    rf"(?:\s*(?:{_ANY_TOKEN.pattern})\s*(?:(?:assistant|model)\b\s*)?)+", re.IGNORECASE
+)
 _PHRASES = {form["open"].strip().lower(): form for form in _FORMS["phrases"]}
 _PHRASE = re.compile(rf"\s*({_any([*_PHRASES])})", re.IGNORECASE)
 _PHRASE_STARTS, _LONGEST_PHRASE = tuple(_PHRASES), max(map(len, _PHRASES))
 _BRACKETS = re.compile(
-    rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])})", re.IGNORECASE
+    rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])}|/[\w-]*(?:{_any([*_THOUGHT_WORDS])})[\w-]*\])",
+    re.IGNORECASE,
 )
+
+
+def _label(kind: str) -> str:
+    """Match a label before the thoughts or the answer: ``**Thinking:**``, ``## Response``, ``Final answer:``."""
+    words = rf"(?:{_any(_FORMS['labels'][kind])})"
+    return rf"(?:\#{{1,6}} ?(?:\*\*)?{words}:?(?:\*\*)?[^\S\n]*\n|\*\*{words}(?::\*\*|\*\*:?)|\u3010{words}\u3011|{words}[:\uff1a])[^\S\n]*"
+
+
+_LABEL_STARTS = tuple(_FORMS["labels"]["thoughts"])
+_LABEL = re.compile(rf"\s{{0,20}}{_label('thoughts')}", re.IGNORECASE)
+_ANSWER_LABEL = re.compile(rf"^{_label('answers')}", re.IGNORECASE | re.MULTILINE)
 _QUOTES = {"`": "`", '"': '"', "'": "'", "“": "”", "‘": "’", "«": "»", "„": "“", "「": "」", "*": "*"}
 _SPACE = re.compile(r"\s*")
 _FINISHED = re.compile(r"(?:^|\n|[.!?…。\uff01\uff1f\"”’»」*)}\]])\s*\Z")
@@ -350,7 +464,7 @@ _TO_USER = {"final", "user"}
 
 
 _TOKEN = re.compile(
-    r"<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]?>|<[^<>|\uff5c\n]{1,40}[|\uff5c]>|[\u25c1][^\u25b7\n]{1,40}\u25b7"
+    r"<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]?>|<[^<>|\uff5c\n]{1,40}[|\uff5c]>|<[A-Za-z]+_\d+>|\u25c1[^\u25b7\n]{1,40}\u25b7"
 )
 _OPENING = re.compile(r"\s*(?:<([^\W\d][\w:.-]{0,39})(?:\s[^<>\n]{0,300})?>|\[([A-Z][A-Z_]{2,39})\])")
 _OPENED = re.compile(r"<([^\W\d][\w:.-]{0,39})")

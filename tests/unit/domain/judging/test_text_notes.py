@@ -31,7 +31,7 @@ class TestUnknownTags:
             ('<muse depth="2">Shy.</muse> I stay.', '<muse depth="2">'),
             ("<ponder>\nShy, and so", "<ponder>"),
             ("Shy.\n</ponder>\nI stay.", "</ponder>"),
-            ("I stay.<|custom_end|> More.", "<|custom_end|>"),
+            ("I stay.<|custom_mood|> More.", "<|custom_mood|>"),
             ("<|custom>Shy.<custom|>I stay.", "<|custom>"),
             ("[PONDER]Shy.[/PONDER]I stay.", "[PONDER]"),
             ("◁muse▷Shy.◁/muse▷I stay.", "◁muse▷"),

@@ -109,6 +109,8 @@ class TestHostileText:
             "<|channel|>final<|message|>" + " " * 500_000,
             "<|end|>" + " " * 500_000,
             "<answer>" * 70_000,
+            "[thinking]" * 50_000,
+            "<|think:start|>" * 40_000,
             "Here is my thought process:" * 20_000,
             "Here is my thought process:Here is my response:" * 12_000,
         ],
