@@ -167,6 +167,11 @@ class TestPlan:
         warnings = api.post("/v1/jobs/plan", job_body(iterations=1)).json()["warnings"]
         assert any("RC_atom" in warning for warning in warnings)
 
+    def test_a_plan_warns_of_judges_that_cannot_pass_over_a_sentence(self, api: Service) -> None:
+        judge = {"model": "simulated/sim-judge", "profile": "selene"}
+        warnings = api.post("/v1/jobs/plan", job_body(judges=[judge])).json()["warnings"]
+        assert any("simulated/sim-judge scores every sentence" in warning for warning in warnings)
+
 
 class TestList:
     @pytest.fixture

@@ -171,7 +171,7 @@ class ModelIn(Body):
         "other field is a 422 that names it.",
         examples=[{"reasoning_effort": "none"}],
     )
-    profile: Identifier | None = Field(
+    profile: Line | None = Field(
         None,
         description="For a judge model with a prompt form of its own: `prometheus-2`, `m-prometheus`, `selene` or "
         "`flow-judge`. It is asked in that form, and its native reply is read. It scores from 1 to 5 and cannot say "

@@ -260,6 +260,12 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
         found += [warning for warning in parameter_warnings(model) if warning not in found]
     found += _ending(deps, spec, datetime.now(UTC).date())
     found += _without_bound(deps, spec)
+    found += [
+        f"{judge.label} scores every sentence: judges with the profile {judge.profile} have no option for one that does not"
+        " show the trait."
+        for judge in spec.judges
+        if judge.profile is not None
+    ]
     if spec.uneven_runs:
         found.append(
             f"Existing responses are uneven: runs that lack an item or question that another run has: {spec.uneven_runs:,}."
