@@ -9,19 +9,29 @@ from app.domain.judging.repair import Repair
 from app.instruments.forms import Form, Text, placeholders
 from app.instruments.loader import Source
 
+_PLACEHOLDERS = {
+    "score": {"numbers"},
+    "grade": {"numbers"},
+    "sentences": {"numbers", "lines"},
+    "key": {"key"},
+    "empty_reply": set[str](),
+}
+
 
 class RepairFile(Form):
     """``prompts.yaml``."""
 
     score: Text
     grade: Text
+    sentences: Text
+    key: Text
     empty_reply: Text
 
     @model_validator(mode="after")
     def _check(self) -> "RepairFile":
-        for words in (self.score, self.grade):
-            if placeholders(words) != {"numbers"}:
-                raise ValueError("score and grade must contain exactly the placeholder numbers")
+        for name, needed in _PLACEHOLDERS.items():
+            if placeholders(getattr(self, name)) != needed:
+                raise ValueError(f"{name} must contain exactly the placeholders {sorted(needed)}")
         return self
 
 
@@ -34,4 +44,4 @@ def load_repair(version: str | None = None) -> Repair:
     """
     source = Source(files("app.instruments"), "repair", version)
     words = source.read("prompts.yaml", RepairFile)
-    return Repair(source.version, source.content_hash(), words.score, words.grade, words.empty_reply)
+    return Repair(source.version, source.content_hash(), **words.model_dump())

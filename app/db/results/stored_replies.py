@@ -53,7 +53,7 @@ async def replies_of_cell(
         text(
             f"SELECT {columns}, {of.text} AS text FROM {table} t JOIN responses r"
             " ON r.cell_id = t.cell_id AND r.run = t.run AND r.item = t.item AND r.tenant = :tenant"
-            " WHERE t.cell_id = :cell AND t.tenant = :tenant AND t.raw IS NOT NULL"
+            " WHERE t.cell_id = :cell AND t.tenant = :tenant AND coalesce(t.raw, t.repair_raw) IS NOT NULL"
             f" ORDER BY {', '.join(f't.{name}' for name in of.key)}"
         ),
         {"tenant": tenant, "cell": cell_id},

@@ -1,7 +1,6 @@
 """Reads stored replies of judges with the current rules."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
@@ -9,9 +8,9 @@ from app.domain.jobs.judge_prompts import read_reply
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging import order_check
 from app.domain.judging.grouped_reply import USABLE, read_part
-from app.domain.judging.hardening import AS_IN_THE_PAPERS, Showing, showing
+from app.domain.judging.hardening import AS_IN_THE_PAPERS, KeyedReply, Showing, showing
 from app.domain.judging.order_check import Order
-from app.domain.judging.verdict import Unread, Verdict, VerdictStatus
+from app.domain.judging.verdict import Unread, Verdict, VerdictStatus, repaired, unparsed
 from app.domain.providers.model import FinishReason, Model
 
 Row = Mapping[str, Any]
@@ -25,7 +24,7 @@ class Reading(NamedTuple):
 
     Attributes:
         verdict: The verdict; `unread` is the reason why the first reply can't be read.
-        key_missing: Whether no reply begins with the key word that the judge was asked to begin with.
+        key_missing: Whether the reply that gave the verdict lacks the key word that the judge was asked to begin with.
     """
 
     verdict: Verdict
@@ -78,9 +77,9 @@ class StoredReplies:
     def _reading(self, row: Row, read: _Read, shown: Showing) -> Reading | None:
         """Read the first reply and, if it can't be read, the reply to the follow-up request."""
         raw, repair = row.get("raw"), row.get("repair_raw")
-        if self._judge(row).imported is not None or not isinstance(raw, str):
+        raw, repair = (each if isinstance(each, str) else None for each in (raw, repair))
+        if self._judge(row).imported is not None or (raw is None and repair is None):
             return None
-        repair = repair if isinstance(repair, str) else None
         ended = FinishReason(row.get("finish_reason") or FinishReason.STOP)  # the last reply's
         if repair is None:
             if ended in _MARKED:
@@ -88,12 +87,15 @@ class StoredReplies:
             cut_off = ended.cuts_off
         else:
             cut_off = row.get("unread") == Unread.CUT_OFF
-        first = shown.read(raw)
-        verdict = read(first.text, cut_off)
+        if raw is None:  # the first reply says nothing of this sentence
+            first, verdict = KeyedReply(""), unparsed(Unread(row.get("unread") or Unread.NO_ANSWER))
+        else:
+            first = shown.read(raw)
+            verdict = read(first.text, cut_off)
         if repair is None or verdict.status is not VerdictStatus.UNPARSED or ended in _MARKED:
             return Reading(verdict, first.key_missing)
         second = shown.read(repair)
         again = read(second.text, ended.cuts_off)
         if again.status in USABLE:
-            verdict = replace(again, unread=verdict.unread or Unread.NO_ANSWER)
-        return Reading(verdict, first.key_missing and second.key_missing)
+            return Reading(repaired(verdict, again), second.key_missing)
+        return Reading(verdict, first.key_missing)

@@ -1,6 +1,7 @@
 """Reads a judge's reply about several sentences: every line by its own number, so that no line can shift another."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -55,35 +56,46 @@ class GroupedReading:
 
 
 def read_grouped(
-    raw: str, count: int, asked: Dimension | Scale, *, cut_off: bool = False
+    raw: str,
+    count: int,
+    asked: Dimension | Scale,
+    *,
+    cut_off: bool = False,
+    labels: Sequence[int] | None = None,
 ) -> list[GroupedReading]:
     """Reads a reply about ``count`` sentences, which were labelled S1, S2 and so on.
 
     What follows a label, up to the next one, is read as strictly as the reply about a single sentence. A sentence whose
     label is missing, stands twice or is followed by no plain answer has no usable reading; the others keep theirs. A
     label that was not given (S0, or one too many) says that the judge counted otherwise: then nothing can be used.
-    Answers without labels are used only where the lines are numbered from 1 to ``count`` without a gap.
+    Answers without labels are used only where the lines are numbered as the sentences are, without a gap.
 
     Args:
         raw: The reply, as the judge gave it. Untrusted, of any length; read in linear time.
         count: How many sentences it was asked about.
         asked: The dimension or scale that it was asked about.
         cut_off: Whether the reply ended at a limit: what it says last may lack its last digit.
+        labels: The numbers of the sentences that a follow-up asked about; ``None`` for all. Its reply may repeat all
+            of them, but not only others: then the judge has numbered anew.
 
     Returns:
-        A reading for each sentence, in their order. Where nothing can be used, the first one has the whole reply.
+        A reading for each of these sentences, in their order. Where nothing can be used, the first one has the whole reply.
     """
     text = after_thoughts(raw)
+    everyone = range(1, count + 1)
+    labels = everyone if labels is None else labels
+    found = _in_a_row(text) or _labelled(text) or _numbered(text, labels) or _listed(text, labels)
+    if not found and len(labels) == 1:
+        return [GroupedReading(parse_verdict(raw, asked, cut_off=cut_off), raw)]
     parts: dict[int, list[_Part]] = {}
-    found = _in_a_row(text) or _labelled(text) or _numbered(text, count) or _listed(text, count)
     for part in found[:-1] if cut_off else found:
         parts.setdefault(part.label, []).append(part)
-    readings = [_reading(parts.get(label, []), asked) for label in range(1, count + 1)]
-    if all(1 <= label <= count for label in parts) and any(reading.usable for reading in readings):
+    readings = [_reading(parts.get(label, []), asked) for label in labels]
+    is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
+    if is_known and any(reading.usable for reading in readings):
         return readings
-    return unusable(
-        raw, count, REFUSED if parse_verdict(raw, asked) == REFUSED else unparsed(Unread.NO_ANSWER)
-    )
+    refused = parse_verdict(raw, asked) == REFUSED
+    return unusable(raw, len(labels), REFUSED if refused else unparsed(Unread.NO_ANSWER))
 
 
 def read_part(raw: str, asked: Dimension | Scale) -> Verdict:
@@ -128,23 +140,24 @@ def _labelled(text: str) -> list[_Part]:
     ]
 
 
-def _numbered(text: str, count: int) -> list[_Part]:
-    """Lines that are numbered from 1 to ``count``; nothing if a line among or a number behind them says otherwise."""
+def _numbered(text: str, labels: Sequence[int]) -> list[_Part]:
+    """Lines that are numbered as the sentences are; nothing if a line among or a number behind them says otherwise."""
+    count = len(labels)
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     found = [
         _Part(int(line[1]), line[2], line[0]) for line in map(_BARE_LINE.fullmatch, lines[:count]) if line
     ]
-    in_order = [part.label for part in found] == list(range(1, count + 1))
+    in_order = [part.label for part in found] == list(labels)
     return [] if any(map(str.isdigit, "".join(lines[count:]))) or not in_order else found
 
 
-def _listed(text: str, count: int) -> list[_Part]:
+def _listed(text: str, labels: Sequence[int]) -> list[_Part]:
     """Return the numbers of a list that has one for each sentence, with no other number behind it."""
     found = _LIST.match(text)
     numbers = _LISTED.findall(found[1]) if found else []
-    if found is None or len(numbers) != count or any(map(str.isdigit, text[found.end() :])):
+    if found is None or len(numbers) != len(labels) or any(map(str.isdigit, text[found.end() :])):
         return []
-    return [_Part(n, number, number) for n, number in enumerate(numbers, 1)]
+    return [_Part(n, number, number) for n, number in zip(labels, numbers, strict=True)]
 
 
 def _reading(parts: list[_Part], asked: Dimension | Scale) -> GroupedReading:

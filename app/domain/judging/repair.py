@@ -9,6 +9,9 @@ from app.domain.providers.model import Message
 MOST_CHARACTERS = 4_000
 """Characters of the unreadable reply that the conversation repeats; a judge may have written without end."""
 
+Turns = tuple[Message, Message]
+"""The judge's reply and the request that follows it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Repair:
@@ -19,6 +22,8 @@ class Repair:
         content_hash: SHA-256 of its content, in hexadecimal.
         score: The request for an option's number, with ``{numbers}``.
         grade: The request for a PersonaGym grade, with ``{numbers}``.
+        sentences: The request for the numbers of several sentences, with ``{numbers}`` and ``{lines}``.
+        key: Asks for the key word of the hardened protocol, with ``{key}``.
         empty_reply: Stands for a reply without text in the conversation.
     """
 
@@ -26,17 +31,35 @@ class Repair:
     content_hash: str
     score: str
     grade: str
+    sentences: str
+    key: str
     empty_reply: str
 
-    def turns(self, reply: str, numbers: Sequence[int], *, graded: bool) -> tuple[Message, Message]:
-        """Return the judge's reply and the request for a number, which continue the conversation.
+    def about_score(self, reply: str, numbers: Sequence[int], key: str) -> Turns:
+        """Ask for one number.
 
         Args:
             reply: The judge's reply. Untrusted.
             numbers: The numbers that the judge may answer.
-            graded: Whether it grades a whole response.
+            key: The key word that its reply must begin with; empty for none.
         """
-        words = self.grade if graded else self.score
-        asked = fill(words, {"numbers": ", ".join(map(str, numbers))})
+        return self._turns(reply, fill(self.score, {"numbers": _listed(numbers)}), key)
+
+    def about_grade(self, reply: str, numbers: Sequence[int], key: str) -> Turns:
+        """Ask for the final score of a response; see :meth:`about_score`."""
+        return self._turns(reply, fill(self.grade, {"numbers": _listed(numbers)}), key)
+
+    def about_sentences(self, reply: str, numbers: Sequence[int], labels: Sequence[int], key: str) -> Turns:
+        """Ask for the numbers of the sentences with these labels; see :meth:`about_score`."""
+        lines = "\n".join(f"S{label}: <number>" for label in labels)
+        return self._turns(reply, fill(self.sentences, {"numbers": _listed(numbers), "lines": lines}), key)
+
+    def _turns(self, reply: str, request: str, key: str) -> Turns:
+        if key:
+            request = f"{request}\n{fill(self.key, {'key': key})}"
         said = reply[:MOST_CHARACTERS] if reply.strip() else self.empty_reply
-        return Message("assistant", said), Message("user", asked)
+        return Message("assistant", said), Message("user", request)
+
+
+def _listed(numbers: Sequence[int]) -> str:
+    return ", ".join(map(str, numbers))

@@ -2,7 +2,7 @@
 
 import re
 import string
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import lru_cache
 
@@ -77,6 +77,11 @@ UNPARSED = Verdict(VerdictStatus.UNPARSED)
 def unparsed(why: Unread) -> Verdict:
     """Return the verdict of a reply without a readable score."""
     return Verdict(VerdictStatus.UNPARSED, None, why)
+
+
+def repaired(first: Verdict, second: Verdict) -> Verdict:
+    """Return a follow-up's verdict with the reason why the first reply could not be read."""
+    return replace(second, unread=first.unread or Unread.NO_ANSWER)
 
 
 def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) -> Verdict:

@@ -1,47 +1,41 @@
 """Judges several sentences per call if the job asks for it, and a sample of them alone as a check.
 
-A reply about several sentences becomes durable as a whole: its usable verdicts, and a second verdict for each sentence of
-which nothing could be used. So the rows say whether a group has been asked about, and what is still missing of it is
-asked about sentence by sentence, by whoever goes on. A refusal, or a call that failed for good, may be one sentence's
-doing: each sentence of such a group is asked about alone.
+Sentences whose numbers a reply lacks are asked about once more in the same conversation, all at once. Then the verdicts
+become durable as a whole: the usable ones, and a second verdict for each sentence without one. So the rows say whether a
+group has been asked about, and the next worker asks about what is still missing, sentence by sentence. A refusal, or a call
+that failed for good, may be one sentence's doing: each sentence of such a group is asked about alone.
 """
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any
 
 from app.db.execution.result_rows import ResponseRow
+from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.segmentation import Unit
 from app.domain.instruments.task import Item
 from app.domain.jobs.judge_prompts import about_sentences
 from app.domain.judging.grouped_reply import GroupedReading, read_grouped, unusable
 from app.domain.judging.grouping import GroupedWords, groups_of
+from app.domain.judging.hardening import Showing
 from app.domain.judging.prompt_injection import Suspicion, suspicion
-from app.domain.judging.verdict import Unread, unparsed
-from app.domain.providers.model import ChatReply, Stage
+from app.domain.judging.verdict import Unread, VerdictStatus, repaired, unparsed
+from app.domain.providers.model import ChatReply, FinishReason, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.checked_responses import Asked, CheckedResponses
-from app.services.execution.responses import Judgement, Missing, refused_by, without_reply
+from app.services.execution.responses import (
+    USABLE,
+    Judgement,
+    Missing,
+    refused_by,
+    without_reply,
+)
 from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import finish_all
 from app.services.long_texts import read_text
 
-
-class _Read(NamedTuple):
-    """What a reply about several sentences says of each, what makes all of it doubtful, and the reply itself if one came."""
-
-    readings: Sequence[GroupedReading]
-    suspicion: Suspicion | None = None
-    reply: ChatReply | None = None
-
-    def judgement(self, number: int) -> Judgement:
-        """What was said about one of the sentences. The first has the thoughts before the reply: they are of all."""
-        reading, reply = self.readings[number], self.reply
-        said = Judgement(reading.verdict, reading.raw, self.suspicion)
-        if reply is None:
-            return said
-        return said._replace(
-            finish_reason=reply.finish_reason.value, thoughts=reply.thoughts if number == 0 else None
-        )
+GroupRead = Callable[[FinishReason, str], tuple[list[GroupedReading], bool]]
+"""Reads a reply that ended for a reason; also returns whether it lacks its key word."""
 
 
 class GroupedResponses(CheckedResponses):
@@ -86,42 +80,56 @@ class GroupedResponses(CheckedResponses):
         keys = [self._key(asked, unit) for unit in group]
         return any(key in self.recorded or (*key, False) in self.second for key in keys)
 
-    async def _ask_about(self, words: GroupedWords, asked: Asked, group: Sequence[Unit]) -> _Read:
+    async def _ask_about(self, words: GroupedWords, asked: Asked, group: Sequence[Unit]) -> list[Judgement]:
+        """Return what a judge says about each sentence. The first has the thoughts before the reply about all."""
         response, item, trait, dimension, judge = asked
-        first, last = group[0].index, group[-1].index
-        key = CallKey(Stage.JUDGING, response.run, response.item, first, trait, judge, last_unit=last)
+        start, last = group[0].index, group[-1].index
+        key = CallKey(Stage.JUDGING, response.run, response.item, start, trait, judge, last_unit=last)
         about = about_sentences(self.spec, self.cell, item, dimension, group, words)
-        shown = about.shown
+        model, shown = self._called(judge, about, len(group)), about.shown
         try:
-            reply = await self.deps.caller.call(
-                self._called(judge, about, len(group)),
-                shown.system,
-                about.user,
-                key=key,
-                claim=self.claim,
-                stop=self.stop,
+            first = self._unread_reply(key) or await self._ask(
+                model, shown.system, about.user, key=key, usable=None
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            return _Read(unusable(None, len(group), without_reply(error)))
+            return [Judgement(without_reply(error)) for _ in group]
+        read = partial(_read, shown, len(group), dimension)
+        readings, suspicious = await self._group_reading(first, read, group)
+        said = [
+            Judgement(reading.verdict, reading.raw, suspicious, None, first.finish_reason.value)
+            for reading in readings
+        ]
+        said[0] = said[0]._replace(thoughts=first.thoughts)
+        labels = [n for n, each in enumerate(said, 1) if each.verdict.status is VerdictStatus.UNPARSED]
+        repair = self.spec.repair
+        if repair is None or not labels:
+            return said
+        turns = repair.about_sentences(first.text, about.numbers, labels, shown.key)
+        second = await self._ask_again(model, about, key, first, turns, None)
+        if second is None:
+            return said
+        again, suspicious = await self._group_reading(second, partial(read, labels=labels), group)
+        for label, reading in zip(labels, again, strict=True):
+            kept = said[label - 1]._replace(repair_raw=reading.raw, finish_reason=second.finish_reason.value)
+            if reading.usable:
+                kept = kept._replace(verdict=repaired(kept.verdict, reading.verdict), suspicion=suspicious)
+            said[label - 1] = kept
+        return said
+
+    async def _group_reading(
+        self, reply: ChatReply, read: GroupRead, group: Sequence[Unit]
+    ) -> tuple[list[GroupedReading], Suspicion | None]:
+        tenant = self.claim.tenant
+        readings, key_missing = await read_text(tenant, reply.text, partial(read, reply.finish_reason))
         refused = refused_by(reply)
         if refused is not None:
-            return _Read(unusable(reply.text, len(group), refused), None, reply)
-        cut_off = reply.finish_reason.cuts_off
-
-        def read(text: str) -> tuple[list[GroupedReading], bool]:
-            answer = shown.read(text)
-            if not answer.text:
-                return unusable(text, len(group), unparsed(Unread.EMPTY)), answer.key_missing
-            return read_grouped(answer.text, len(group), dimension, cut_off=cut_off), answer.key_missing
-
-        tenant = self.claim.tenant
-        readings, key_missing = await read_text(tenant, reply.text, read)
+            return unusable(reply.text, len(readings), refused), None
         # What one sentence says to the judge may be heard in its verdicts on all.
         doubtful = any([await read_text(tenant, unit.text, self.rules.addresses_judge) for unit in group])
-        return _Read(readings, suspicion(of_text=doubtful, of_reply=key_missing), reply)
+        return readings, suspicion(of_text=doubtful, of_reply=key_missing)
 
-    def _keep(self, asked: Asked, group: Sequence[Unit], read: _Read) -> list[Unit]:
+    def _keep(self, asked: Asked, group: Sequence[Unit], said: Sequence[Judgement]) -> list[Unit]:
         """Writes what a reply says of its sentences, all in one batch.
 
         Returns:
@@ -129,16 +137,34 @@ class GroupedResponses(CheckedResponses):
         """
         response, _, trait, _, judge = asked
         rows = [
-            self._verdict_row(response, unit, trait, judge, read.judgement(n), len(group))
-            if read.readings[n].usable
-            else self._second_row(asked, unit, judge, read.judgement(n), alone=False)
-            for n, unit in enumerate(group)
+            self._verdict_row(response, unit, trait, judge, of_unit, len(group))
+            if of_unit.verdict.status in USABLE
+            else self._second_row(asked, unit, judge, of_unit, alone=False)
+            for unit, of_unit in zip(group, said, strict=True)
         ]
         self.last_batch = self.deps.writer.add(self.claim, *rows)
-        return [unit for unit, reading in zip(group, read.readings, strict=True) if not reading.usable]
+        return [
+            unit for unit, of_unit in zip(group, said, strict=True) if of_unit.verdict.status not in USABLE
+        ]
 
     async def _check_unit(self, asked: Asked, unit: Unit) -> None:
         """Judges a sentence alone too, for the figures on how far the two ways agree and for no other."""
         said = await self._judge_again(asked, unit, asked.judge)
         if said is not None:
             self._record_again(asked, unit, asked.judge, said)
+
+
+def _read(
+    shown: Showing,
+    count: int,
+    dimension: Dimension,
+    finish_reason: FinishReason,
+    text: str,
+    labels: Sequence[int] | None = None,
+) -> tuple[list[GroupedReading], bool]:
+    answer = shown.read(text)
+    if answer.text:
+        found = read_grouped(answer.text, count, dimension, cut_off=finish_reason.cuts_off, labels=labels)
+    else:
+        found = unusable(text, count if labels is None else len(labels), unparsed(Unread.EMPTY))
+    return found, answer.key_missing

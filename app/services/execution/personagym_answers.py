@@ -111,7 +111,7 @@ class GymAnswers(GroupedResponses):
         asked = about_response(self.spec, model, self.of_gym, item, exemplars.content, text)
         key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
         try:
-            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked), None)
+            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked))
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             self._record_failure(response, judge, str(error), without_reply(error).status)

@@ -15,15 +15,16 @@ from app.db.engine import single_statements
 from app.db.execution import stored_rows
 from app.db.execution.result_rows import ResponseRow, UnreadReplyRow, VerdictRow
 from app.db.execution.shards import Claim
-from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.segmentation import Unit, runaway, units_at
 from app.domain.instruments.task import Item
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.judge_prompts import JudgePrompt, about_sentence, judge_model
 from app.domain.jobs.plan import Cell
 from app.domain.judging.prompt_injection import Suspicion, suspicion
+from app.domain.judging.repair import Turns
 from app.domain.judging.text_notes import notes_on, split_text
-from app.domain.judging.verdict import Unread, Verdict, VerdictStatus
+from app.domain.judging.verdict import Verdict, VerdictStatus, repaired
 from app.domain.providers.model import ChatReply, FinishReason, Message, Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.response_cache import Question
@@ -179,12 +180,12 @@ class Responses(ABC):
         user: str,
         *,
         key: CallKey,
-        usable: Callable[[ChatReply], bool],
+        usable: Callable[[ChatReply], bool] | None,
         place: tuple[str | int, ...] = (),
         turns: tuple[Message, ...] = (),
     ) -> Coroutine[Any, Any, ChatReply]:
-        """A model's reply; for a job that wants to be spared calls perhaps one that is there already."""
-        if not self.spares:
+        """A model's reply; if the job reuses replies and says which are ``usable``, perhaps an earlier one."""
+        if usable is None or not self.spares:
             return self.deps.caller.call(
                 model, system, user, key=key, claim=self.claim, stop=self.stop, turns=turns
             )
@@ -345,50 +346,69 @@ class Responses(ABC):
             else await read_text(self.claim.tenant, unit.text, self.rules.addresses_judge)
         )
         try:
-            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked), dimension.scale)
+            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked))
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             found = suspicion(of_text=doubtful, of_reply=False)
             return Judgement(without_reply(error), None, found, str(error))
         return answer.judgement(doubtful=doubtful)
 
-    async def _ask_judge(
-        self, judge: int, asked: JudgePrompt, key: CallKey, read: Read, scale: Scale | None
-    ) -> JudgeAnswer:
+    async def _ask_judge(self, judge: int, asked: JudgePrompt, key: CallKey, read: Read) -> JudgeAnswer:
         """Ask a judge and, if its reply can't be read, ask it once more in the same conversation.
-
-        The unreadable reply is durable before the follow-up is sent, so a worker that takes over asks only that.
 
         Args:
             judge: Index of the judge.
             asked: The prompt.
             key: Identity of the first call.
             read: Reads a reply.
-            scale: The scale of the options; ``None`` for a grade.
 
         Raises:
             CallFailedError: If the first call failed for good. A follow-up that fails leaves the reply unparsed.
         """
         model, system = self._called(judge, asked), asked.shown.system
         usable = partial(_is_read, read)
-        stored = self.unread.get(key.path(self.claim.cell)) if self.unread else None
-        first = stored or await self._ask(model, system, asked.user, key=key, usable=usable)
+        first = self._unread_reply(key) or await self._ask(model, system, asked.user, key=key, usable=usable)
         verdict, key_missing = await self._reading(first, read)
         repair = self.spec.repair
         if repair is None or verdict.status is not VerdictStatus.UNPARSED:
             return JudgeAnswer(first, verdict, key_missing)
-        if stored is None:
-            await self._keep_unread(key, first)
-        turns = repair.turns(first.text, asked.numbers, graded=scale is None)
-        try:
-            second = await self._ask(model, system, asked.user, key=key.repair, usable=usable, turns=turns)
-        except CallFailedError as error:
-            self._warn_of_failure(key.repair, error)
+        request = repair.about_grade if asked.dimension is None else repair.about_score
+        turns = request(first.text, asked.numbers, asked.shown.key)
+        second = await self._ask_again(model, asked, key, first, turns, usable)
+        if second is None:
             return JudgeAnswer(first, verdict, key_missing)
         again, key_missing_again = await self._reading(second, read)
         if again.status in USABLE:
-            verdict = replace(again, unread=verdict.unread or Unread.NO_ANSWER)
-        return JudgeAnswer(first, verdict, key_missing and key_missing_again, second)
+            return JudgeAnswer(first, repaired(verdict, again), key_missing_again, second)
+        return JudgeAnswer(first, verdict, key_missing, second)
+
+    def _unread_reply(self, key: CallKey) -> ChatReply | None:
+        """Return the unreadable reply to a call that an earlier claim has kept."""
+        return self.unread.get(key.path(self.claim.cell)) if self.unread else None
+
+    async def _ask_again(
+        self,
+        model: Model,
+        asked: JudgePrompt,
+        key: CallKey,
+        first: ChatReply,
+        turns: Turns,
+        usable: Callable[[ChatReply], bool] | None,
+    ) -> ChatReply | None:
+        """Return the reply to a follow-up; ``None`` if that call failed for good.
+
+        The first reply is durable before the follow-up is sent, so a worker that takes over asks only that.
+        """
+        if self._unread_reply(key) is None:
+            await self._keep_unread(key, first)
+        again = key.repair
+        try:
+            return await self._ask(
+                model, asked.shown.system, asked.user, key=again, usable=usable, turns=turns
+            )
+        except CallFailedError as error:
+            self._warn_of_failure(again, error)
+            return None
 
     def _called(self, judge: int, asked: JudgePrompt, sentences: int = 1) -> Model:
         """Return a judge with the constraint on its reply; one object for equal constraints, so that each is encoded once."""

@@ -23,14 +23,20 @@ pytestmark = pytest.mark.usefixtures("looks_often")
 TEXT = "I stay at home. I read alone. I like it. I sleep. I wake."
 """Five sentences: at three a call, groups of two and three."""
 FIRST, LAST = "judging/0/0/0/0-1/0/0", "judging/0/0/0/2-4/0/0"
+LAST_REPAIR = "judging/0/0/2-4/0/0"
 
 
 @dataclass
 class GroupJudge(Provider):
-    """Judges every sentence a 2; of a group as the test says, by the sentences' number in it."""
+    """Judges every sentence a 2; of a group as the test says, by the sentences' number in it, or with ``whole`` replies."""
 
     text: str = TEXT
     lines: dict[int, str] = field(default_factory=dict)
+    whole: str | None = None
+    repaired: str | None = None
+    """The reply to a follow-up; ``None`` for the same as before."""
+    requests: list[str] = field(default_factory=list)
+    """What follow-ups ask for."""
     refuse: bool = False
     fail: bool = False
 
@@ -44,6 +50,11 @@ class GroupJudge(Provider):
             raise ModelCallError("no", kind=FailureKind.ITEM, code="content_filter", status=400)
         if self.refuse:
             return ChatReply("I can't.", FinishReason.REFUSAL, Usage(10, 4))
+        if request.turns:
+            self.requests.append(request.turns[-1].content)
+        said = self.repaired if request.turns and self.repaired is not None else self.whole
+        if said is not None:
+            return ChatReply(said, FinishReason.STOP, Usage(10, 4))
         labels = [int(number) for number in re.findall(r"<S(\d+)>", request.user)]
         lines = [self.lines.get(n, f"S{n}: 2") for n in labels]
         return ChatReply("\n".join(lines), FinishReason.STOP, Usage(10, 4))
@@ -116,6 +127,51 @@ class TestGroups:
         assert check["asked_alone"] == {"unparsed": 1, "refused": 0, "failed": 0, "filtered": 0}
         assert check["sentences"] == 4  # the fifth has no grouped verdict to compare
 
+    async def test_missing_numbers_are_asked_for_once_more_in_the_same_conversation(
+        self, engine: AsyncEngine, worker: Worker, provider: GroupJudge
+    ) -> None:
+        provider.lines = {3: "S3: 2 or 3"}
+        provider.repaired = "S3: 4"
+        job = await one_essay(engine)
+        await worker.run_all(job)
+        assert judging(provider) == [FIRST, LAST]
+        assert [path for path in provider.calls if path.startswith("repairing")] == [
+            f"repairing/0/{LAST_REPAIR}"
+        ]
+        (request,) = provider.requests
+        assert request.splitlines()[1:] == ["S3: <number>"]
+        assert (await verdicts(engine))[4] == (4, "scored", 4, "S3: 2 or 3", 3)
+        kept = await execute(engine, "SELECT unit, unread, repair_raw FROM verdicts WHERE unread IS NOT NULL")
+        assert [tuple(row) for row in kept] == [(4, "ambiguous", "S3: 4")]
+        found = await results(engine, worker, job)
+        assert [(each["unread"], each["repaired"]) for each in found["repairs"]] == [(1, 1)]
+        assert found["judging_check"]["asked_alone"]["unparsed"] == 0
+
+    async def test_a_reply_without_any_number_is_followed_by_a_request_for_all(
+        self, engine: AsyncEngine, worker: Worker, provider: GroupJudge
+    ) -> None:
+        provider.whole, provider.repaired = "All of them are quiet.", "S1: 1\nS2: 2\nS3: 3"
+        await worker.run_all(await one_essay(engine))
+        assert "S1: <number>\nS2: <number>\nS3: <number>" in provider.requests[-1]
+        # The group of two was answered with three lines: the judge counted otherwise, so its sentences are asked alone.
+        assert [row[:3] for row in await verdicts(engine)] == [
+            (0, "scored", 2),
+            (1, "scored", 2),
+            (2, "scored", 1),
+            (3, "scored", 2),
+            (4, "scored", 3),
+        ]
+
+    async def test_a_group_is_not_asked_once_more_if_the_job_says_so(
+        self, engine: AsyncEngine, worker: Worker, provider: GroupJudge
+    ) -> None:
+        provider.lines = {3: "S3: 2 or 3"}
+        await worker.run_all(
+            await one_essay(engine, judging=grouped(3, 1e-9, 1).model_copy(update={"repair": False}))
+        )
+        assert not provider.requests
+        assert judging(provider) == [FIRST, LAST, "judging/0/0/0/4/0/0"]
+
     @pytest.mark.parametrize("how", ["refuse", "fail"])
     async def test_a_group_that_is_turned_down_is_asked_about_sentence_by_sentence(
         self, engine: AsyncEngine, worker: Worker, provider: GroupJudge, how: str
@@ -186,6 +242,24 @@ class TestCheck:
 
 
 class TestNothingTwice:
+    async def test_a_group_s_kept_reply_is_followed_up_without_asking_again(
+        self, engine: AsyncEngine, worker: Worker, provider: GroupJudge
+    ) -> None:
+        provider.repaired = "S2: 5"
+        job = await one_essay(engine)
+        await execute(
+            engine,
+            "INSERT INTO unread_replies (cell_id, run, path, tenant, raw, finish_reason)"
+            f" SELECT id, 0, '{LAST}', tenant, E'S1: 1\\nS3: 3', 'stop' FROM cells",
+        )
+        await worker.run_all(job)
+        assert judging(provider) == [FIRST]
+        assert [row[:4] for row in (await verdicts(engine))[2:]] == [
+            (2, "scored", 1, "S1: 1"),
+            (3, "scored", 5, None),
+            (4, "scored", 3, "S3: 3"),
+        ]
+
     async def test_what_a_dead_worker_recorded_is_not_asked_again(
         self, engine: AsyncEngine, worker: Worker, provider: GroupJudge
     ) -> None:

@@ -124,6 +124,31 @@ class TestReadings:
         found = read_grouped("S1: 7\nS2: 1", 2, wide, cut_off=True)
         assert [reading.verdict.score for reading in found] == [7, None]
 
+    @pytest.mark.parametrize(
+        ("raw", "labels", "expected"),
+        [
+            ("S2: 4\nS4: 1", [2, 4], [4, 1]),
+            ("S4: 1", [2, 4], [None, 1]),
+            ("S1: 5\nS2: 4\nS3: 5\nS4: 1", [2, 4], [4, 1]),
+            ("2: 4\n4: 1", [2, 4], [4, 1]),
+            ("[4, 1]", [2, 4], [4, 1]),
+            ("4", [3], [4]),
+            ("S3: 9", [3], [9]),
+            ("The answer is 4.", [3], [4]),
+            ("S1: 4\nS2: 1", [2, 4], [None, None]),
+            ("S1: 4", [3], [None]),
+            ("1: 4\n2: 1", [2, 4], [None, None]),
+            ("[4, 1, 2]", [2, 4], [None, None]),
+            ("4, 1", [2, 4], [None, None]),
+            ("1. The third sentence is cheerful.", [3], [None]),
+        ],
+    )
+    def test_a_follow_up_gives_the_missing_numbers(
+        self, raw: str, labels: list[int], expected: list[int | None]
+    ) -> None:
+        found = [reading.verdict for reading in read_grouped(raw, 4, SCALE, labels=labels)]
+        assert [verdict.score or ASIDE[verdict.status] for verdict in found] == expected
+
     @given(st.text(alphabet="S1234567890:;,| \n-*{}x", max_size=200))
     def test_any_text_gives_a_reading_for_each_sentence(self, raw: str) -> None:
         assert len(read_grouped(raw, 4, SCALE)) == 4
