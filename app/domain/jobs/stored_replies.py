@@ -46,7 +46,7 @@ class StoredReplies:
     def verdict(self, row: Row, asked: Dimension | Scale, sentence: str = "") -> Reading | None:
         """Read a verdict on a sentence; of a reply about several sentences, the part about this one."""
         if row.get("group_size", 1) != 1:
-            return self._reading(row, lambda part, _: read_part(part, asked), AS_IN_THE_PAPERS)
+            return self._part(row, asked)
         return self._reading(row, self._alone(row, asked), showing(self._spec.hardening, [sentence]))
 
     def check(self, row: Row, dimension: Dimension, sentence: str = "") -> Reading | None:
@@ -73,6 +73,14 @@ class StoredReplies:
     def _alone(self, row: Row, asked: Dimension | Scale | None) -> _Read:
         profile, form = self._spec.profile_of(self._judge(row)), self._spec.reply
         return lambda reply, cut_off: read_reply(reply, asked, profile, form, cut_off=cut_off)
+
+    def _part(self, row: Row, asked: Dimension | Scale) -> Reading | None:
+        """Read a part of a grouped reply. If there is a follow-up's, it counts: the first reply was unusable as a whole."""
+        repair = row.get("repair_raw")
+        if not isinstance(repair, str):
+            return self._reading(row, lambda part, _: read_part(part, asked), AS_IN_THE_PAPERS)
+        again = read_part(repair, asked)
+        return Reading(replace(again, unread=Unread(row.get("unread") or Unread.NO_ANSWER)))
 
     def _reading(self, row: Row, read: _Read, shown: Showing) -> Reading | None:
         """Read the first reply and, if it can't be read, the reply to the follow-up request."""

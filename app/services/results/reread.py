@@ -87,7 +87,7 @@ class _Found:
             judge=judges[row["judge"] % len(judges)].label,
             dimension=None if graded else change.cell.dimensions[row["trait"]].id,
             text=row["text"] or "",
-            reply=row["raw"],
+            reply=row["raw"] or "",
             repair_reply=row["repair_raw"],
             score_before=row["score"],
             score_after=change.new["score"],

@@ -98,7 +98,7 @@ async def results(engine: AsyncEngine, job: JobRow) -> dict[str, Any]:
 async def rows(engine: AsyncEngine) -> list[Any]:
     found = []
     for table in TABLES:
-        rows = await execute(engine, f"SELECT to_jsonb(t) - 'unread' FROM {table} t ORDER BY 1")
+        rows = await execute(engine, f"SELECT to_jsonb(t) FROM {table} t ORDER BY 1")
         found += [row[0] for row in rows]
     return found
 

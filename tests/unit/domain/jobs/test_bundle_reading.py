@@ -90,6 +90,10 @@ class TestReplies:
         for part in ("S2: 4", "4", '"S2": 4', "2. 4", "- S2 - 4) often"):
             assert again.verdict(SAID | {"raw": part, "group_size": 3}, GRADE_SCALE), part
         assert not again.verdict(SAID | {"raw": "S4: 2", "group_size": 3}, GRADE_SCALE)
+        repaired = {"raw": None, "repair_raw": "S2: 4", "unread": "no_answer", "group_size": 3}
+        for raw in (None, "S9: 2", "2"):  # a first reply that could not be used stays so
+            assert again.verdict(SAID | repaired | {"raw": raw}, GRADE_SCALE)
+            assert not again.verdict(SAID | repaired | {"raw": raw, "score": 2}, GRADE_SCALE)
 
     @pytest.mark.parametrize(
         ("changes", "status", "score"),
