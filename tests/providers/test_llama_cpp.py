@@ -1,19 +1,20 @@
 """Jobs on a small real model. Its words differ between machines, so the tests check invariants, never words."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 
 import httpx2
 import pytest
 
 from tests.e2e.stack import Json, Stack
+from tests.faults.trial import report
 from tests.providers.servers import Server
 
 WRITER: Json = {"model": "llama/smollm2", "max_tokens": 60}
 JUDGE: Json = {"model": "llama/smollm2", "max_tokens": 16}
 READ = {"scored", "not_applicable"}
-ENDED_SECONDS = 400.0
-"""Far more than a job takes, on a machine that is busy with other things."""
+MOST_TOKENS = 6_000
 OPTIONS = {
     "very introverted": 1,
     "moderately introverted": 2,
@@ -56,10 +57,10 @@ def atomic_job(with_smollm2: Stack, smollm2: Server) -> Json:
             "iterations": 3,
         }
     )
-    with_smollm2.until(job_id, lambda job: job["progress"]["generation"]["succeeded"] >= 1, ENDED_SECONDS)
+    with_smollm2.until(job_id, lambda job: job["progress"]["generation"]["succeeded"] >= 1)
     smollm2.kill()
     smollm2.start()
-    return with_smollm2.ended(job_id, ENDED_SECONDS)
+    return with_smollm2.ended(job_id)
 
 
 class TestAtomicJob:
@@ -93,7 +94,22 @@ SENTENCES = (
     "Small talk with strangers exhausts me.",
     "Water boils at a hundred degrees.",
     "I gave a speech and enjoyed every second.",
+    "I would rather read than meet anyone.",
+    "The shop closes on Sundays.",
+    "Strangers become friends within minutes.",
+    "I left the wedding before the dance.",
+    "My street has twelve houses.",
+    "I sing on stage every Friday.",
+    "Phone calls make me nervous.",
+    "The soup needs more salt.",
+    "I invited the whole office.",
+    "Weekends alone are the best.",
+    "Iron is heavier than wood.",
+    "I chat with everyone on the train.",
+    "I never speak in meetings.",
+    "The clock has stopped.",
 )
+"""Enough of them for the checks of judges, which need 20."""
 
 
 TEXT: Json = {"persona": "E-high", "task": "social_media_post", "model": "ours", "text": " ".join(SENTENCES)}
@@ -110,7 +126,7 @@ def judged_job(with_smollm2: Stack, smollm2: Server) -> Json:
     """A job that judges known sentences, and the number of tokens that the server generated during it."""
     before = predicted_tokens(smollm2)
     job_id = with_smollm2.submit(JUDGING)
-    job = with_smollm2.ended(job_id, ENDED_SECONDS)
+    job = with_smollm2.ended(job_id)
     return job | {"predicted_tokens": predicted_tokens(smollm2) - before}
 
 
@@ -124,6 +140,42 @@ class TestJudge:
             if verdict["status"] == "scored":
                 assert labelled(verdict["raw"]) <= {verdict["score"]}, verdict["raw"]
 
+    def test_the_first_line_says_that_the_judge_cannot_be_trusted(
+        self, with_smollm2: Stack, judged_job: Json
+    ) -> None:
+        job, results = with_smollm2.job(judged_job["id"]), with_smollm2.results(judged_job["id"])
+        codes = {warning["code"] for warning in results["warnings"]}
+        assert codes & {"one_score", "contradicting_replies"}
+        assert [each["message"] for each in job["warnings"]] == [
+            each["message"] for each in results["warnings"]
+        ]
+        assert results["headline"] == "The judge llama/smollm2 cannot be trusted."
+        page = with_smollm2.api.get(f"/v1/jobs/{judged_job['id']}/report", params={"format": "html"}).text
+        told = page.index(results["headline"], page.index("<body"))
+        assert told < page.index(results["warnings"][0]["message"].partition(" ")[2], told)
+        assert told < page.index("ACC", page.index("<body"))
+
+    def test_a_judge_that_gives_one_score_is_called_out(self, with_smollm2: Stack, judged_job: Json) -> None:
+        scores = Counter(each["score"] for each in verdicts(with_smollm2, judged_job["id"]) if each["score"])
+        warned = {each["code"] for each in with_smollm2.results(judged_job["id"])["warnings"]}
+        constant = scores.total() >= 20 and max(scores.values()) >= 0.9 * scores.total()
+        assert ("one_score" in warned) is constant
+
+    def test_the_same_texts_can_be_judged_again(self, with_smollm2: Stack, judged_job: Json) -> None:
+        again = with_smollm2.ended(
+            with_smollm2.submit({"responses": {"job": judged_job["id"]}, "judges": [JUDGE]})
+        )
+        assert again["status"] in {"completed", "failed"}  # the latter if no reply can be read
+        (before,), (after,) = (list(with_smollm2.responses(job["id"])) for job in (judged_job, again))
+        assert [unit["text"] for unit in after["units"]] == [unit["text"] for unit in before["units"]]
+        found = list(verdicts(with_smollm2, again["id"]))
+        assert len(found) == len(SENTENCES)
+        assert all(verdict["raw"] for verdict in found)
+
+    def test_its_replies_read_again_say_the_same(self, with_smollm2: Stack, judged_job: Json) -> None:
+        found = with_smollm2.api.post(f"/v1/jobs/{judged_job['id']}/reread", json={}).json()
+        assert (found["replies"], found["changed"]) == (len(SENTENCES), 0)
+
     def test_output_tokens_are_those_that_the_server_counts(self, judged_job: Json) -> None:
         assert judged_job["usage"]["output_tokens"] == judged_job["predicted_tokens"] > 0
 
@@ -132,7 +184,7 @@ class TestConstrainedReplies:
     @pytest.mark.parametrize("reply", ["choice", "json_schema"])
     def test_each_sentence_gets_an_option_at_once(self, with_smollm2: Stack, reply: str) -> None:
         job_id = with_smollm2.submit(JUDGING | {"judging": {"reply": reply}})
-        job = with_smollm2.ended(job_id, ENDED_SECONDS)
+        job = with_smollm2.ended(job_id)
         found = list(verdicts(with_smollm2, job_id))
         assert len(found) == len(SENTENCES)
         assert {verdict["status"] for verdict in found} <= READ
@@ -154,7 +206,15 @@ class TestPreparation:
                 "reasoner": {"model": "llama/smollm2", "max_tokens": 12},
             }
         )
-        job = with_smollm2.ended(job_id, ENDED_SECONDS)
+        job = with_smollm2.ended(job_id)
         assert (job["status"], job["error"]["code"]) == ("failed", "preparation_failed")
         assert job["error"]["model"] == "llama/smollm2"
         assert job["error"]["stage"] in {"environments", "questions", "exemplars"}
+
+
+def test_all_jobs_together_take_few_tokens(with_smollm2: Stack) -> None:
+    jobs = with_smollm2.api.get("/v1/jobs", params={"limit": 100}).json()["data"]
+    usage = [row for job in jobs for row in with_smollm2.job(job["id"])["usage"]["by_model"]]
+    tokens = sum(row["output_tokens"] for row in usage if row["model"].startswith("llama/"))
+    report("real model", seed=0, n=len(jobs), of=len(jobs), output_tokens=tokens)
+    assert 0 < tokens <= MOST_TOKENS
