@@ -79,8 +79,8 @@ class StoredReplies:
         repair = row.get("repair_raw")
         if not isinstance(repair, str):
             return self._reading(row, lambda part, _: read_part(part, asked), AS_IN_THE_PAPERS)
-        again = read_part(repair, asked)
-        return Reading(replace(again, unread=Unread(row.get("unread") or Unread.NO_ANSWER)))
+        first = unparsed(Unread(row.get("unread") or Unread.NO_ANSWER))
+        return Reading(repaired(first, read_part(repair, asked)))
 
     def _reading(self, row: Row, read: _Read, shown: Showing) -> Reading | None:
         """Read the first reply and, if it can't be read, the reply to the follow-up request."""

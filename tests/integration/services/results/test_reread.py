@@ -103,18 +103,21 @@ async def rows(engine: AsyncEngine) -> list[Any]:
     return found
 
 
-async def misread(engine: AsyncEngine, *, what: str = "raw IS NOT NULL") -> None:
+async def misread(engine: AsyncEngine) -> None:
     """Store verdicts as an earlier reader may have read the replies."""
-    doubt = {
-        "verdicts": ", suspicion = CASE WHEN group_size > 1 THEN suspicion WHEN suspicion IN ('text', 'both') THEN 'text' END"
+    unread = "CASE WHEN score = 4 THEN 'no_answer' END"
+    also = {
+        # Of groups the stored reason and doubt stay: parts of a reply don't tell them.
+        "verdicts": f"unread = CASE WHEN group_size > 1 THEN unread ELSE {unread} END, suspicion = CASE"
+        " WHEN group_size > 1 THEN suspicion WHEN suspicion IN ('text', 'both') THEN 'text' END"
     }
     for table in TABLES:
         alone = " AND alone" if table == "second_verdicts" else ""
         await execute(
             engine,
             f"UPDATE {table} SET status = CASE WHEN score = 4 THEN 'unparsed' ELSE 'scored' END,"
-            f" score = CASE WHEN score = 4 THEN NULL ELSE 1 END,"
-            f" unread = CASE WHEN score = 4 THEN 'no_answer' END {doubt.get(table, '')} WHERE {what}{alone}",
+            f" score = CASE WHEN score = 4 THEN NULL ELSE 1 END, {also.get(table, f'unread = {unread}')}"
+            f" WHERE raw IS NOT NULL{alone}",
         )
     await execute(
         engine, "UPDATE jobs SET spec = jsonb_set(spec::jsonb, '{instrument,replies}', '\"replies-v1\"')"
