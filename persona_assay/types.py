@@ -485,7 +485,7 @@ class ResponseStatuses(TypedDict):
     refused_units: int
     """Sentences not judged because they are refusals."""
     sentences: NotRequired[int]
-    """Sentences of the answers."""
+    """Judged sentences of the answers."""
     unknown_tags: NotRequired[int]
     """Texts with unknown tags or special tokens."""
     unknown_finish_word: NotRequired[int]
@@ -494,6 +494,8 @@ class ResponseStatuses(TypedDict):
     """Answers whose last sentence has no end."""
     repeated_sentences: NotRequired[int]
     """Sentences that repeat an earlier one of their answer."""
+    left_out: NotRequired[int]
+    """Of these two, sentences that were left out of judging."""
 
 
 class BaselineTotal(TypedDict):
@@ -2574,6 +2576,8 @@ class JudgingIn(TypedDict):
     """Whether a judge whose reply cannot be read is asked once more, in the same conversation, for the option's number only. At most one further call for each reply."""
     reply: NotRequired[Literal["text", "choice", "json_schema"]]
     """Form of the judges' replies, enforced by their servers: `choice` allows one of the options' numbers, `json_schema` a JSON object with it. A judge whose connection cannot do that is a 422; `assay check` shows what it can do."""
+    leave_out: NotRequired[Sequence[Literal["cut_off", "repeated_sentences"]] | None]
+    """Sentences that judges are not asked about: last ones that are `cut_off`, and `repeated_sentences`. Default: none, or as in the job whose texts are judged again."""
 
 
 class VersionsIn(TypedDict):
@@ -2917,6 +2921,16 @@ class TextNotes(TypedDict):
     """Offsets of sentences that repeat an earlier one of the text."""
 
 
+class LeftOutSentence(TypedDict):
+    """A sentence that the job left out of judging (`judging.leave_out`)."""
+
+    span: list[int]
+    """Offsets in the response's text."""
+    text: str
+    """The sentence. Untrusted text."""
+    reason: Literal["cut_off", "repeated_sentences"]
+
+
 class JudgedResponse(TypedDict):
     """A response with its sentences and their verdicts."""
 
@@ -2965,6 +2979,8 @@ class JudgedResponse(TypedDict):
     """Its figures on each dimension on which its sentences have verdicts."""
     notes: NotRequired[TextNotes | None]
     """What is odd about the text; `null` if nothing."""
+    left_out: NotRequired[list[LeftOutSentence]]
+    """Sentences that were not judged; not among `units`."""
     imported_judges: NotRequired[list[str]]
     """Judges that were never called: their verdicts were imported."""
 

@@ -16,6 +16,7 @@ from app.cli import app
 from tests.api.service import Json, Service, job_body, pointers
 from tests.api.test_finished_jobs import RESPONSES
 from tests.api.test_personagym import gym_body
+from tests.api.test_tus import jsonl, uploaded
 from tests.databases import libpq_url
 from tests.observe import eventually
 from tests.rubrics import OFFICIAL
@@ -216,6 +217,47 @@ def test_another_segmenter_splits_anew(stack: Service) -> None:
     )
     assert [unit["text"] for unit in whole] == ["我喜歡待在家裡。我不喜歡聚會。 And I read."]
     assert [unit["text"] for unit in cut] == ["我喜歡待在家裡。", "我不喜歡聚會。", "And I read."]
+
+
+def test_sentences_can_be_left_out(stack: Service) -> None:
+    text = "I stay at home. I read. I stay at home! And then I would like to"
+    sent = {"persona": "E-low", "task": "essay", "text": text}
+    body = job_body(models=None, instructions=None, responses=[sent])
+    both = {"leave_out": ["repeated_sentences", "cut_off"]}
+    first = stack.wait(stack.submit(body | {"judging": both})["id"], "completed")
+    (shown,) = responses_of(stack, first)
+    assert [unit["text"] for unit in shown["units"]] == ["I stay at home.", "I read."]
+    assert [(each["text"], each["reason"]) for each in shown["left_out"]] == [
+        ("I stay at home!", "repeated_sentences"),
+        ("And then I would like to", "cut_off"),
+    ]
+    results = results_of(stack, first)
+    assert results["cells"][0]["generation"]["left_out"] == 2
+    assert results["cells"][0]["coverage"]["share"] == 1
+    assert results["manifest"]["instrument"]["leave_out"] == ["cut_off", "repeated_sentences"]
+    assert "2 of 4 sentences of provided were left out of judging." in results["manifest"]["deviations"]
+
+    kept, cut, none = (
+        responses_of(stack, again(stack, first, judging=judging))[0]
+        for judging in ({}, {"leave_out": ["cut_off"]}, {"leave_out": []})
+    )
+    assert [len(each["units"]) for each in (kept, cut, none)] == [2, 3, 4]
+    assert [len(each["left_out"]) for each in (kept, cut, none)] == [2, 1, 0]
+
+    upload = uploaded(stack, jsonl([sent]))
+    job = stack.submit(body | {"judging": both, "responses": {"upload": upload["id"]}})
+    (of_upload,) = responses_of(stack, stack.wait(job["id"], "completed"))
+    assert [each["text"] for each in of_upload["units"]] == [each["text"] for each in shown["units"]]
+    assert of_upload["left_out"] == shown["left_out"]
+
+
+def test_sentences_of_imported_verdicts_cannot_be_left_out(api: Service) -> None:
+    verdicts = [{"judge": "old", "dimension": "E", "scores": [1, 2]}]
+    sent = {"persona": "E-low", "task": "essay", "text": "I stay. I stay.", "verdicts": verdicts}
+    judges = [{"imported": "old", "provenance": {"source": "a file"}}]
+    body = job_body(models=None, instructions=None, responses=[sent], judges=judges)
+    refused = api.post("/v1/jobs", body | {"judging": {"leave_out": ["repeated_sentences"]}})
+    assert "/judging/leave_out" in pointers(refused)
 
 
 def test_other_traits_of_the_same_persona_can_be_judged(stack: Service, finished: Json) -> None:

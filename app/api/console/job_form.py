@@ -250,6 +250,8 @@ class JobForm:
             judging["order_check"] = {"share": number_of(share, float)}
         if (form := text("reply_form")) not in ("", "text"):
             judging["reply"] = form
+        if left := self.typed.all("leave_out"):
+            judging["leave_out"] = left
         controls = dict.fromkeys(self.typed.all("control"), True)
         self._put("control", True if [*controls] == ["without_persona"] else controls)
         self._put("judging", judging, "sentences_per_call")
@@ -321,6 +323,7 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
     found |= {f"reuse_{name}": scope for name, scope in body.get("reuse", {}).items()}
     found["sentences_per_call"] = judging.get("sentences_per_call", "")
     found["reply_form"] = judging.get("reply", "")
+    found["leave_out"] = judging.get("leave_out", [])
     found["order_check"] = judging.get("order_check", {}).get("share", "")
     for n, one in enumerate(one for one in body["personas"] if not isinstance(one, str)):
         found |= {field("persona", part, n): one[part] for part in ("id", "description")}

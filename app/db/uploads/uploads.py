@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import delete, func, insert, make_url, select, text, update
+from sqlalchemy import case, delete, func, insert, make_url, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.pages import page_of
@@ -140,7 +140,9 @@ async def read_records(connection: AsyncConnection, tenant: str, upload_id: str)
         select(
             *(record.ordinal, record.line, record.persona, record.task, record.model, record.item),
             *(record.run, record.instruction, record.question, record.status, record.judged),
-            func.cardinality(record.unit_starts).label("sentences"),
+            *(func.cardinality(record.unit_starts).label("sentences"), record.notes),
+            case((record.notes.is_not(None), record.unit_starts)).label("starts"),
+            case((record.notes.is_not(None), record.unit_ends)).label("ends"),
         )
         .where(record.tenant == tenant, record.upload_id == upload_id)
         .order_by(record.ordinal)

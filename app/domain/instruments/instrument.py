@@ -6,6 +6,10 @@ READER_VERSION = "replies-v2"
 """Version of the rules that read judges' replies and grades (:mod:`app.domain.judging.verdict`)."""
 
 
+READING = ("segmenter", "refusals", "injections", "leave_out")
+"""Fields of :class:`InstrumentRef` that decide how texts are read."""
+
+
 @dataclass(frozen=True, slots=True)
 class InstrumentRef:
     """Which version of the measuring device a job uses.
@@ -17,6 +21,7 @@ class InstrumentRef:
         refusals: Which version tells refusals from responses. Jobs stored before it was kept mean the first, as do those below.
         injections: Which version recognises texts that address the judge.
         replies: Version of the rules that read judges' replies.
+        leave_out: Notes of :mod:`app.domain.judging.text_notes` whose sentences are not judged.
     """
 
     version: str
@@ -25,3 +30,9 @@ class InstrumentRef:
     refusals: str = "refusals-v2"
     injections: str = "injections-v1"
     replies: str = READER_VERSION
+    leave_out: tuple[str, ...] = ()
+
+
+def splits_alike(one: InstrumentRef, other: InstrumentRef) -> bool:
+    """Return whether texts have the same judged sentences by both."""
+    return (one.segmenter, one.leave_out) == (other.segmenter, other.leave_out)

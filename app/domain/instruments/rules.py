@@ -50,11 +50,13 @@ class Rules:
         segmenter: Splits texts into sentences.
         refusals: Tells refusals from responses.
         addresses_judge: Whether a text addresses the judge.
+        leave_out: Notes of :mod:`app.domain.judging.text_notes` whose sentences are not judged.
     """
 
     segmenter: Segmenter
     refusals: RefusalRules
     addresses_judge: Callable[[str], bool]
+    leave_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,4 +87,5 @@ class RuleBook:
             self.segmenter.load(instrument.segmenter),
             self.refusals.load(instrument.refusals),
             self.injections.load(instrument.injections),
+            instrument.leave_out,
         )

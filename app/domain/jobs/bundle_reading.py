@@ -4,6 +4,7 @@ from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.segmentation import Segmenter
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stored_replies import Reading, Row, StoredReplies
+from app.domain.judging.text_notes import TextNotes, judged_units
 from app.domain.judging.verdict import Verdict, VerdictStatus
 
 MOST_SIGNS = 2_000_000
@@ -20,6 +21,7 @@ class ReadAgain:
     """
 
     def __init__(self, spec: JobSpec, segmenter: Segmenter | None, *, replies: bool) -> None:
+        self._leave_out = spec.instrument.leave_out
         self._segmenter = None if spec.given_units is not None else segmenter
         self._stored = StoredReplies(spec) if replies and spec.hardening is None else None
         self._signs = 0
@@ -32,7 +34,9 @@ class ReadAgain:
         self._signs += sum(map(text.count, ".?!"))
         if self._signs > MOST_SIGNS:
             return True
-        units = self._segmenter.segment(text, len(row["unit_starts"]))
+        notes = TextNotes.of(row.get("notes")) or TextNotes()
+        most = len(row["unit_starts"]) + len(notes.left_out(self._leave_out))
+        units = judged_units(self._segmenter.segment(text, most), notes, self._leave_out)
         return [(unit.start, unit.end) for unit in units] == list(
             zip(row["unit_starts"], row["unit_ends"], strict=True)
         )

@@ -20,6 +20,7 @@ from app.domain.jobs.qa_request import LONGEST_ANSWER, MOST_ANSWERS, QaIn
 from app.domain.jobs.source_request import JobTextsIn, UploadTextsIn
 from app.domain.jobs.verdicts_request import MOST_UNITS, GradesIn, ImportedJudgeIn, VerdictsIn
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
+from app.domain.judging.text_notes import LeftOut
 from app.domain.personagym.generation import MOST_PERSONAS
 from app.domain.providers.model import ModelParameters, ReplyForm, SystemPlace
 from app.domain.providers.reuse import NO_REUSE, Reuse, ReuseScope
@@ -550,6 +551,13 @@ class JudgingIn(Body):
         "`assay check` shows what it can do.",
     )
 
+    leave_out: list[LeftOut] | None = Field(
+        None,
+        max_length=2,
+        description="Sentences that judges are not asked about: last ones that are `cut_off`, and "
+        "`repeated_sentences`. Default: none, or as in the job whose texts are judged again.",
+    )
+
     @model_validator(mode="after")
     def _has_something_to_check(self) -> "JudgingIn":
         if self.check is not None and self.sentences_per_call == 1:
@@ -727,6 +735,12 @@ class JobIn(Body):
     def chosen_versions(self) -> dict[str, str]:
         """The rules' versions that were chosen, by kind; of others it is the latest."""
         return {} if self.versions is None else self.versions.model_dump(exclude_none=True)
+
+    @property
+    def chosen_rules(self) -> dict[str, Any]:
+        """What was chosen of the rules by which texts are read, by fields of the instrument."""
+        left = self.judging.leave_out
+        return self.chosen_versions | ({} if left is None else {"leave_out": tuple(sorted(set(left)))})
 
     @property
     def controls(self) -> ControlIn:

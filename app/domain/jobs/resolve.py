@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.instrument import splits_alike
 from app.domain.instruments.persona import Persona
 from app.domain.instruments.task import AtomicTask, item_count, lacking
 from app.domain.jobs.brought_answers import AskedQuestions, qa_responses
@@ -148,6 +149,8 @@ class _Resolver:
         )
         hardening = self.catalog.hardened if self.request.protocol == "hardened" else None
         self.problems.errors += key_problems(hardening, judges)
+        if self.catalog.instrument.leave_out and any(judge.imported is not None for judge in judges):
+            self._fail("/judging/leave_out", "imported verdicts are on all sentences: leave it out")
         self._check_control()
         called = [judge for judge in judges if judge.imported is None]
         check_reply_form(
@@ -252,10 +255,11 @@ class _Resolver:
             known = self.catalog.rules.known[kind]
             if name not in known:
                 self._fail(f"/versions/{kind}", f"unknown version {name!r}; known: {', '.join(known)}")
+        rules = self.request.chosen_rules
         self.catalog = replace(
             self.catalog,
-            instrument=replace(self.catalog.instrument, **chosen),
-            gym=replace(self.catalog.gym, instrument=replace(self.catalog.gym.instrument, **chosen)),
+            instrument=replace(self.catalog.instrument, **rules),
+            gym=replace(self.catalog.gym, instrument=replace(self.catalog.gym.instrument, **rules)),
         )
 
     def _choose_rubrics(self) -> None:
@@ -503,7 +507,7 @@ class _Resolver:
         if self.chosen is None:
             return verdicts.given_units()
         source = self.chosen.of
-        return source.given_units if source.instrument.segmenter == spec.instrument.segmenter else None
+        return source.given_units if splits_alike(source.instrument, spec.instrument) else None
 
 
 def at_temperature_zero(judge: Model) -> Model:

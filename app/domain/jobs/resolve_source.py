@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from app.domain.instruments.instrument import READING
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.personagym_resolve import GymCatalog
 from app.domain.jobs.request import JobIn, PersonaIn
@@ -18,7 +19,7 @@ def beside(catalog: Catalog, wanted: JobIn, chosen: Chosen) -> Catalog:
     source = chosen.of
     defined = {own.id for own in wanted.dimensions} - catalog.dimensions.keys()
     written = {own.id for own in wanted.personas if isinstance(own, PersonaIn)}
-    rules = {name: getattr(source.instrument, name) for name in ("segmenter", "refusals", "injections")}
+    rules = {name: getattr(source.instrument, name) for name in READING}
     named = replace(catalog.instrument, **rules)
     tasks = {task.id: task for task in source.tasks}
     as_before = not wanted.tasks and wanted.rubrics is None

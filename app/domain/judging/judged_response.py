@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field
 from app.domain.contract import Page
 from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.response_figures import ResponseFigures
-from app.domain.judging.text_notes import TextNotes
+from app.domain.judging.text_notes import LeftOut, TextNotes
 from app.domain.judging.verdict import Unread, VerdictStatus
 from app.domain.providers.model import FinishReason
 from app.domain.providers.reuse import ReplyOrigin
@@ -112,6 +112,17 @@ class JudgedUnit:
     def out_of_character(self) -> bool:
         """Whether any judge's score lies outside the persona's level."""
         return any(verdict.in_character is False for verdict in self.verdicts)
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutSentence:
+    """A sentence that the job left out of judging (`judging.leave_out`)."""
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
+
+    span: Annotated[tuple[int, int], Field(description="Offsets in the response's text.")]
+    text: Annotated[str, Field(description="The sentence. Untrusted text.")]
+    reason: LeftOut
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,6 +253,9 @@ class JudgedResponse:
     notes: Annotated[
         TextNotes | None, Field(description="What is odd about the text; `null` if nothing.")
     ] = None
+    left_out: Annotated[
+        tuple[LeftOutSentence, ...], Field(description="Sentences that were not judged; not among `units`.")
+    ] = ()
     imported_judges: Annotated[
         tuple[str, ...], Field(description="Judges that were never called: their verdicts were imported.")
     ] = ()

@@ -3,7 +3,7 @@
 import json
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple, get_args
 
@@ -17,6 +17,8 @@ from app.domain.providers.model import FinishReason
 Span = tuple[int, int]
 TextNote = Literal["unknown_tags", "unknown_finish_word", "cut_off", "repeated_sentences"]
 TEXT_NOTES: tuple[TextNote, ...] = get_args(TextNote)
+LeftOut = Literal["cut_off", "repeated_sentences"]
+"""Notes whose sentences a job can leave out of judging."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +44,15 @@ class TextNotes:
         tuple[Span, ...], Field(description="Offsets of sentences that repeat an earlier one of the text.")
     ] = ()
 
+    def left_out(self, leave_out: Collection[str]) -> dict[Span, LeftOut]:
+        """Return the sentences that are not judged if those with these notes are left out."""
+        found: dict[Span, LeftOut] = {}
+        if "repeated_sentences" in leave_out:
+            found |= dict.fromkeys(self.repeated_sentences, "repeated_sentences")
+        if "cut_off" in leave_out and self.cut_off is not None:
+            found[self.cut_off] = "cut_off"
+        return found
+
     def stored(self) -> str | None:
         """Return the notes as JSON text for the database; ``None`` if there are none."""
         found = {name: value for name in TEXT_NOTES if (value := getattr(self, name))}
@@ -65,7 +76,7 @@ class TextNotes:
 class Split(NamedTuple):
     """A text's sentences and the notes on it."""
 
-    units: Sequence[Unit]
+    units: tuple[Unit, ...]
     notes: TextNotes
 
 
@@ -84,7 +95,17 @@ def split_text(text: str, rules: Rules, most: int, ending: Ending = UNKNOWN_ENDI
         ending: Why the model stopped.
     """
     units = rules.segmenter.segment(text, most)
-    return Split(units, notes_on(text, units, ending))
+    notes = notes_on(text, units, ending)
+    return Split(units if len(units) > most else judged_units(units, notes, rules.leave_out), notes)
+
+
+def judged_units(units: tuple[Unit, ...], notes: TextNotes, leave_out: Collection[str]) -> tuple[Unit, ...]:
+    """Return the sentences that are judged, numbered anew."""
+    left = notes.left_out(leave_out) if leave_out else {}
+    if not left:
+        return units
+    kept = (unit for unit in units if (unit.start, unit.end) not in left)
+    return tuple([Unit(index, unit.start, unit.end, unit.text) for index, unit in enumerate(kept)])
 
 
 def notes_on(text: str, units: Sequence[Unit], ending: Ending = UNKNOWN_ENDING) -> TextNotes:

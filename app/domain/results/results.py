@@ -30,11 +30,12 @@ class ResponseStatuses(Answer):
     empty: int = Field(description="Answers without a sentence.")
     truncated: int = Field(0, description="Answers cut off at the maximum length; judged like the others.")
     refused_units: int = Field(description="Sentences not judged because they are refusals.")
-    sentences: int = Field(0, description="Sentences of the answers.")
+    sentences: int = Field(0, description="Judged sentences of the answers.")
     unknown_tags: int = Field(0, description="Texts with unknown tags or special tokens.")
     unknown_finish_word: int = Field(0, description="Texts that ended for a reason that is not known.")
     cut_off: int = Field(0, description="Answers whose last sentence has no end.")
     repeated_sentences: int = Field(0, description="Sentences that repeat an earlier one of their answer.")
+    left_out: int = Field(0, description="Of these two, sentences that were left out of judging.")
 
     @classmethod
     def of(cls, **counts: int) -> Self:

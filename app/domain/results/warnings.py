@@ -155,7 +155,7 @@ def text_warnings(noted: NotedTexts) -> Iterator[ResultWarning]:
         ),
         (
             "repeated_sentences",
-            counts.sentences,
+            counts.sentences + counts.left_out,
             NOTED_SHARE,
             f"sentences of {model} repeat an earlier one of the same text: the model may be looping.",
         ),
@@ -172,6 +172,14 @@ def text_warnings(noted: NotedTexts) -> Iterator[ResultWarning]:
                 n=n,
                 limit=limit,
             )
+
+
+def left_out_words(noted: Sequence[NotedTexts]) -> Iterator[str]:
+    """Say how many sentences of each model were left out of judging."""
+    for each in noted:
+        left, judged = each.statuses.left_out, each.statuses.sentences
+        if left:
+            yield f"{left:,} of {left + judged:,} sentences of {each.model} were left out of judging."
 
 
 def _some(words: Sequence[str]) -> str:

@@ -253,6 +253,7 @@ RESPONSE_COLUMNS = (
         "Sentences that repeat an earlier one of the text.",
         lambda r: len(r.notes.repeated_sentences) if r.notes else 0,
     ),
+    _response("left_out", _INTEGER, "Sentences left out of judging.", lambda r: len(r.left_out)),
     _response("grade", _NUMBER, "A PersonaGym response's score, 1 to 5: the mean over judges.", "score"),
 )
 """One row for each response and dimension on which it was to be judged; a PersonaGym response whose sentences are not judged has one without
@@ -262,7 +263,7 @@ UNIT_STATUSES = ("total", "scored", "not_applicable", "refused", "unparsed", "fa
 RESPONSE_COUNTS = ("total", "without_scored_unit", "with_one_scored_unit")
 GENERATION_COUNTS = (
     *("planned", "answered", "refused", "failed", "empty", "refused_units"),
-    *("filtered", "no_answer", "truncated", "sentences", *TEXT_NOTES),
+    *("filtered", "no_answer", "truncated", "sentences", *TEXT_NOTES, "left_out"),
 )
 
 

@@ -32,7 +32,7 @@ from app.domain.jobs.text_source import StoredText
 from app.domain.jobs.verdicts_request import MOST_UNITS
 from app.domain.judging.imported import count_problems, refused_elsewhere
 from app.domain.judging.order_check import ORDERS
-from app.domain.judging.text_notes import notes_on
+from app.domain.judging.text_notes import judged_units, notes_on
 from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ONLY_THOUGHTS
 from app.services.jobs.imported_rows import (
@@ -122,6 +122,8 @@ def _sent(
             return [FieldError(f"{pointer}/text", message)]
     else:
         units = units_at(given.text, [start for start, _ in given.spans], [end for _, end in given.spans])
+    notes = notes_on(given.text, units)
+    units = judged_units(units, notes, rules.leave_out)
     spans = [(unit.start, unit.end) for unit in units]
     known = {"text": placed.text is not None, "units": bool(placed.units)}
     if wrong := list(count_problems(placed.verdicts, len(spans), **known)):
@@ -144,7 +146,7 @@ def _sent(
         unit_ends=[end for _, end in spans],
         verdicts_due=_due(spec, cell, placed.item, status, len(spans)),
         thoughts=thoughts,
-        notes=notes_on(given.text, units).stored(),
+        notes=notes.stored(),
         error=why,
         verdicts=imported,
         doubtful=doubtful_sentences(rules, given.text, spans) if imported and status == "answered" else (),

@@ -281,6 +281,10 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
         )
         if spec.grouping is not None:
             found.append("Grouped judging makes its calls every time; hardly any reply will be reused.")
+    if spec.instrument.leave_out and not spec.provided:
+        found.append(
+            "The estimate includes sentences that will be left out: their number is not known in advance."
+        )
     found += _gym_warnings(prepared)
     found += _uncut_sentences(prepared)
     unpriced = _cost(deps, list(prepared.estimates), spec).unpriced_models

@@ -91,7 +91,12 @@ class SubmissionDependencies:
             examples = await exemplars_of_source(self.engine, tenant, wanted.source.job)
             kept = replace(kept, texts=texts, exemplars=examples)
         if wanted is not None and wanted.upload is not None:
-            kept = replace(kept, uploaded=await uploaded_texts(self.engine, tenant, wanted.upload))
+            kept = replace(
+                kept,
+                uploaded=await uploaded_texts(
+                    self.engine, tenant, wanted.upload, wanted.judging.leave_out or ()
+                ),
+            )
         catalog = replace(catalog, kept=kept)
         if wanted is not None and (
             examples := await exemplars_of_answers(self.engine, tenant, wanted, catalog)

@@ -12,12 +12,14 @@ from app.db.jobs.copied_texts import Words
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.preparations import StoredStep
 from app.db.sets import exemplars, sets
+from app.domain.instruments.instrument import splits_alike
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import runaway
 from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, cells_of
 from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import JobIn, PersonaIn
+from app.domain.jobs.source_request import JobTextsIn
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.stored_texts import StoredTexts, choose
 from app.domain.jobs.text_source import StoredText, TextSource
@@ -83,10 +85,24 @@ async def stored_texts(
         [text for text in texts if text.status == "failed"],
         attributes_of(job, spec.source),
     )
-    segmenter = wanted.chosen_versions.get("segmenter", spec.instrument.segmenter)
-    if segmenter == spec.instrument.segmenter or segmenter not in catalog.rules.known["segmenter"]:
+    chosen = {
+        name: wanted.chosen_rules[name] for name in ("segmenter", "leave_out") if name in wanted.chosen_rules
+    }
+    instrument = replace(spec.instrument, **chosen)
+    if (
+        splits_alike(instrument, spec.instrument)
+        or instrument.segmenter not in catalog.rules.known["segmenter"]
+    ):
         return offered
-    return await _split_anew(engine, tenant, wanted, catalog, offered)
+    if spec.given_units is not None and instrument.segmenter == spec.instrument.segmenter:
+        return f"the sentences of job {id_} were given, so none can be left out: remove judging.leave_out"
+    rules = Rules(
+        catalog.rules.segmenter.load(instrument.segmenter),
+        catalog.rules.refusals.load(catalog.instrument.refusals),
+        catalog.rules.injections.load(catalog.instrument.injections),
+        instrument.leave_out,
+    )
+    return await _split_anew(engine, tenant, wanted.source, rules, offered)
 
 
 async def exemplars_of_source(engine: AsyncEngine, tenant: str, job_id: str) -> frozenset[str]:
@@ -153,14 +169,11 @@ def _texts(
 
 
 async def _split_anew(
-    engine: AsyncEngine, tenant: str, wanted: JobIn, catalog: Catalog, offered: StoredTexts
+    engine: AsyncEngine, tenant: str, wanted: JobTextsIn, rules: Rules, offered: StoredTexts
 ) -> StoredTexts | str:
     """The same with other sentences in the texts that the request chooses: of these alone the words are read."""
-    assert wanted.source is not None  # noqa: S101 - what was offered is of it
-    chosen = choose(offered, wanted.source, lambda _pointer, _message: None).texts
+    chosen = choose(offered, wanted, lambda _pointer, _message: None).texts
     read = [text for text in chosen if text.status in JUDGED]
-    instrument = replace(catalog.instrument, **wanted.chosen_versions)
-    rules = catalog.rules.load(instrument)
     split: dict[Key, _NewSplit] = {}
     async with engine.connect() as connection:
         async for words in copied_texts.read_words(connection, tenant, [text.key for text in read]):

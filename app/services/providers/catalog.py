@@ -60,14 +60,14 @@ def make_catalog(
         reply_days: For how many days replies are kept for other jobs.
     """
     catalog = Catalog(
-        instrument=InstrumentRef(instrument.version, instrument.content_hash, **rules.current),
+        instrument=_ref(instrument, rules),
         dimensions=instrument.dimensions,
         personas={**instrument.personas, **gym.personas},
         persona_sets={**instrument.persona_sets, **gym.persona_sets},
         instructions=instrument.instructions,
         tasks=instrument.tasks,
         gym=GymCatalog(
-            instrument=InstrumentRef(gym.version, gym.content_hash, **rules.current),
+            instrument=_ref(gym, rules),
             tasks=gym.tasks,
             prompts=replace(gym.prompts, instructions=dict(gym.prompts.instructions)),
             environments=gym.environments,
@@ -129,4 +129,15 @@ def with_connections(catalog: Catalog, connections: Connections) -> Catalog:
         connection_id=connection_id,
         batch_problem=batch_problem,
         takes=takes,
+    )
+
+
+def _ref(instrument: AtomicInstrument | PersonaGymInstrument, rules: RuleBook) -> InstrumentRef:
+    current = rules.current
+    return InstrumentRef(
+        instrument.version,
+        instrument.content_hash,
+        current["segmenter"],
+        current["refusals"],
+        current["injections"],
     )

@@ -1,6 +1,6 @@
 """What a cell's figures are computed from, out of its rows."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -16,8 +16,10 @@ for a while. numpy lets go of it again and again, and has it back before the oth
 over cells without any scores yet, nobody else's turn came."""
 
 
-def response_statuses(tally: ResponseTally | None, planned: int) -> ResponseStatuses:
-    """What became of a cell's responses; ``planned`` is 0 for existing texts."""
+def response_statuses(
+    tally: ResponseTally | None, planned: int, leave_out: Collection[str] = ()
+) -> ResponseStatuses:
+    """Count a cell's responses; ``planned`` is 0 for existing texts, ``leave_out`` names notes whose sentences are not judged."""
     if tally is None:
         return ResponseStatuses.of(planned=planned)
     return ResponseStatuses.of(
@@ -35,6 +37,7 @@ def response_statuses(tally: ResponseTally | None, planned: int) -> ResponseStat
         unknown_finish_word=tally.unknown_finish_word,
         cut_off=tally.cut_off,
         repeated_sentences=tally.repeated_sentences,
+        left_out=sum(getattr(tally, note) for note in leave_out),
     )
 
 

@@ -99,7 +99,7 @@ def judged(
         protocol=(spec.hardening.content_hash if spec.hardening else "paper") if spec.asked_judges else None,
         instruments=used.content_hash if spec.tasks else None,
         prompts={task.title: _hash(task.prompt, task.scoring_prompt) for task in spec.tasks},
-        rules=f"{used.segmenter} {used.refusals} {manifest.get('instrument', {}).get('replies', used.replies)}",
+        rules=f"{used.segmenter} {' '.join(used.leave_out)} {used.refusals} {manifest.get('instrument', {}).get('replies', used.replies)}",
         sampling=None if spec.provided else _hash(*sorted({repr(each) for each in sampled})),
     )
     imported = [
@@ -169,7 +169,10 @@ def differences(sides: Mapping[str, Judged]) -> Iterator[Difference]:
     yield from _of_judges(found)
     yield from _of_words(found)
     if _several(side.rules for side in found):
-        yield _explains("the versions of the segmenter, refusal rules or reply rules differ", "both")
+        yield _explains(
+            "the versions of the segmenter, refusal rules or reply rules, or the sentences left out, differ",
+            "both",
+        )
     if _several(side.sampling for side in found):
         yield _explains("the models' sampling parameters differ", "both")._replace(decides=False)
     dates = sorted(side.at for side in found if side.at is not None)

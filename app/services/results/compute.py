@@ -58,6 +58,7 @@ from app.domain.results.warnings import (
     NotedTexts,
     ResultWarning,
     headline,
+    left_out_words,
     no_effect_warnings,
     text_warnings,
     time_out_warnings,
@@ -305,7 +306,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     )
     usage, failed = usage_of(rows.usage), failures_of(rows.failed)
     late = [] if spec.provided else [*time_out_warnings(spec.models, usage.by_model, failed)]
-    noted = [each for texts in _noted_texts(context, rows) for each in text_warnings(texts)]
+    texts = [*_noted_texts(context, rows)]
+    noted = [each for of_model in texts for each in text_warnings(of_model)]
     warnings = [*judge_warnings(evidence), *no_effect_warnings(control), *late, *noted]
     repairs = _repairs(spec, rows)
     results = Results(
@@ -344,7 +346,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             batches=rows.batches,
             reused_snapshots=rows.reused_snapshots,
             exemplars=rows.exemplars,
-            late=[each.message for each in late],
+            late=[*(each.message for each in late), *left_out_words(texts)],
         ),
     )
     return Computed(completeness, called, results.document(), model_scores(results), warnings)
@@ -430,7 +432,9 @@ def _noted_texts(context: JobContext, rows: JobRows) -> Iterator[NotedTexts]:
     for n, model in enumerate(context.spec.models):
         cells = [cell.ordinal for cell in (*context.cells, *context.control) if cell.model == n]
         tallies = [rows.tallies[ordinal] for ordinal in cells if ordinal in rows.tallies]
-        statuses = ResponseStatuses.sum(response_statuses(tally, 0) for tally in tallies)
+        statuses = ResponseStatuses.sum(
+            response_statuses(tally, 0, context.spec.instrument.leave_out) for tally in tallies
+        )
         yield NotedTexts(
             model.label,
             statuses.answered + statuses.refused + statuses.filtered + statuses.no_answer,
@@ -505,7 +509,7 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> Measur
         varied=estimate.varied,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
-        statuses=response_statuses(tally, _planned(cell, rows)),
+        statuses=response_statuses(tally, _planned(cell, rows), spec.instrument.leave_out),
         corrected=corrected(*_missing(spec, cell, trait, rows), estimate, _wordings(spec, cell, by_judge)),
     )
 

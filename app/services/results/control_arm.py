@@ -92,7 +92,11 @@ def _control_cell(
         dimension=cell.dimensions[trait].id,
         simulated=model.simulated or any(judge.simulated for judge in context.spec.judges),
         runs=cell.runs,
-        generation=response_statuses(rows.tallies.get(cell.ordinal), cell.runs * responses_per_run(cell)),
+        generation=response_statuses(
+            rows.tallies.get(cell.ordinal),
+            cell.runs * responses_per_run(cell),
+            context.spec.instrument.leave_out,
+        ),
         coverage=coverage,
         units=metrics.units,
         mean=metrics["mean"],

@@ -83,6 +83,7 @@ def manifest(
             "segmenter": spec.instrument.segmenter,
             "refusals": spec.instrument.refusals,
             "injections": spec.instrument.injections,
+            **({"leave_out": list(spec.instrument.leave_out)} if spec.instrument.leave_out else {}),
             "replies": job.reader or spec.instrument.replies,
             **({} if job.reader is None else {"replies_first": spec.instrument.replies}),
         },
@@ -252,6 +253,7 @@ def _own_deviations(spec: JobSpec) -> list[str]:
         *_judge_deviations(spec),
         *_hardening_deviations(spec),
         *_grouping_deviations(spec),
+        *_leaving_out(spec),
         *_repair_deviations(spec),
         *_reply_deviations(spec),
         *_reuse_deviations(spec.reuse),
@@ -339,6 +341,13 @@ def _reply_deviations(spec: JobSpec) -> Iterator[str]:
                 " It scores from 1 to 5 and cannot answer that a sentence does not show the trait, so coverage says"
                 " nothing about that."
             )
+
+
+def _leaving_out(spec: JobSpec) -> Iterator[str]:
+    kinds = {"cut_off": "cut-off last sentences", "repeated_sentences": "repeated sentences"}
+    if spec.instrument.leave_out:
+        left = " and ".join(kinds[note] for note in spec.instrument.leave_out)
+        yield f"Judges were not asked about {left}; the paper's judge all sentences."
 
 
 def _reuse_deviations(reuse: Reuse) -> Iterator[str]:

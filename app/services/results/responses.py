@@ -29,6 +29,7 @@ from app.domain.judging.judged_response import (
     AskedItem,
     JudgedResponse,
     JudgedUnit,
+    LeftOutSentence,
     ResponseGrade,
     ResponseUsage,
     UnitVerdict,
@@ -493,7 +494,8 @@ def _judged(
         if record.input_tokens is None or record.output_tokens is None
         else ResponseUsage(record.input_tokens, record.output_tokens, record.reasoning_tokens),
         thoughts=record.thoughts,
-        notes=TextNotes.of(record.notes),
+        notes=(notes := TextNotes.of(record.notes)),
+        left_out=_left_out(spec, record, notes),
         units=tuple(map(JudgedUnit, count(), spans, texts, given)),
         question=item.text if of_gym else None,
         grades=grades,
@@ -503,6 +505,12 @@ def _judged(
         persona_traits=() if cell.control else words[cell.person],
         imported_judges=words.imported,
     )
+
+
+def _left_out(spec: JobSpec, record: ResponseRecord, notes: TextNotes | None) -> tuple[LeftOutSentence, ...]:
+    found = notes.left_out(spec.instrument.leave_out) if notes else {}
+    text = record.text or ""
+    return tuple(LeftOutSentence(span, text[slice(*span)], why) for span, why in sorted(found.items()))
 
 
 def _by_unit(

@@ -1,8 +1,8 @@
 """Uploads: files of responses that arrive in parts, are read as they do, and are then used by jobs."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any
@@ -16,6 +16,7 @@ from app.domain.instruments.rules import RuleBook, Rules
 from app.domain.jobs.import_preview import ImportPreview
 from app.domain.jobs.stored_texts import MOST_UPLOADED, UploadedTexts
 from app.domain.jobs.text_source import StoredText, UploadedText
+from app.domain.judging.text_notes import TextNotes
 from app.domain.uploads.contract import Upload
 from app.domain.uploads.formats import HEAD_BYTES, TOOL_FILE, Format, format_of
 from app.domain.uploads.judged import as_uploaded, elsewhere
@@ -223,8 +224,17 @@ def _format(head: bytes, *, complete: bool) -> Format | None:
     return format_of(head) if complete or len(head) >= HEAD_BYTES else None
 
 
-async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> UploadedTexts | str:
-    """The responses of an upload, their texts left where they are; or why a job can't use it."""
+async def uploaded_texts(
+    engine: AsyncEngine, tenant: str, upload_id: str, leave_out: Collection[str]
+) -> UploadedTexts | str:
+    """Return the responses of an upload, or why a job can't use it.
+
+    Args:
+        engine: Where to look.
+        tenant: Whose upload it must be.
+        upload_id: The upload.
+        leave_out: Notes whose sentences the job leaves out.
+    """
     if re.fullmatch(id_form(UPLOAD), upload_id) is None:
         return NO_SUCH
     async with engine.connect() as connection:
@@ -237,7 +247,7 @@ async def uploaded_texts(engine: AsyncEngine, tenant: str, upload_id: str) -> Up
             return fault
         same: dict[str, str] = {}
         texts = [
-            _taken(upload_id, record, same)
+            _taken(upload_id, record, same, leave_out)
             async for record in uploads.read_records(connection, tenant, upload_id)
         ]
     return UploadedTexts(row.rules, texts, PLACES.get(row.format, "lines"))
@@ -256,7 +266,7 @@ def _fault(row: UploadRow) -> str | None:
     return None
 
 
-def _taken(upload_id: str, record: Any, same: dict[str, str]) -> UploadedText:
+def _taken(upload_id: str, record: Any, same: dict[str, str], leave_out: Collection[str]) -> UploadedText:
     """A record as a job takes it; a name that many have is held once, among the ``same``."""
 
     def once(name: str) -> Any:
@@ -270,6 +280,17 @@ def _taken(upload_id: str, record: Any, same: dict[str, str]) -> UploadedText:
         upload=upload_id,
         elsewhere=elsewhere(record.judged),
     )
+    notes = TextNotes.of(record.notes) if leave_out else None
+    left = notes.left_out(leave_out) if notes else {}
+    if left:
+        spans = [span for span in zip(record.starts, record.ends, strict=True) if span not in left]
+        written = tuple(f"{{{','.join(map(str, offsets))}}}" for offsets in zip(*spans, strict=True))
+        stored = replace(
+            stored,
+            sentences=len(spans),
+            spans=(written[0], written[1]) if spans else ("{}", "{}"),
+            notes=notes.stored() if notes else None,
+        )
     return as_uploaded(record.line, record.run, stored, record.judged)
 
 

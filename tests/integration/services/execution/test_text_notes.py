@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.domain.jobs.request import JudgingIn
 from app.domain.judging.text_notes import TEXT_NOTES, TextNote
 from app.services.results.responses import ResponseFilter, read_page
 from tests.integration.jobs import TENANT, new_job
@@ -75,6 +76,19 @@ class TestNotes:
         _, results = await ended(worker, await new_job(engine))
         assert results["cells"][0]["generation"]["cut_off"] == 2
         assert "max_tokens" in warned(results)["cut_off"][0]
+
+    async def test_sentences_that_are_left_out_are_not_judged(
+        self, worker: Worker, writer: OverHttp, engine: AsyncEngine
+    ) -> None:
+        writer.writes = lambda: openai({"content": LOOP}, "length")
+        judging = JudgingIn(leave_out=["cut_off", "repeated_sentences"])
+        job, results = await ended(worker, await new_job(engine, judging=judging))
+        assert results["completeness"] == "full"
+        cell = results["cells"][0]
+        assert cell["units"] == cell["units"] | {"total": 2, "scored": 2}  # 2 runs of a sentence
+        assert cell["generation"] == cell["generation"] | {"sentences": 2, "left_out": 10}
+        assert sum("judging" in call for call in writer.calls) == 2
+        assert [len(each["left_out"]) for each in await page(worker, job)] == [5, 5]
 
     @pytest.mark.parametrize(
         ("note", "found"), [("unknown_tags", 1), ("cut_off", 1), ("repeated_sentences", 2), (None, 3)]
