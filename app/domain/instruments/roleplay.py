@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 from app.domain.instruments.punkt import PunktSegmenter
 
-_ACTION = re.compile(r"(?<![\w*])(\*{1,3})(?=[^\s*])[^*\n]*[^\s*]\1(?![\w*])")
-"""Words in asterisks on one line: an action, or an emphasis."""
+_ACTION = re.compile(
+    r"(?<![\w*])(\*{1,3})(?=[^\s*])[^*\n]*[^\s*]\1(?![\w*])|(?<![\w_])(_{1,2})(?=[^\s_])[^_\n]*[^\s_]\2(?![\w_])"
+)
+"""Words in asterisks or underscores on one line: an action, or an emphasis."""
 _AFTER_END = re.compile(r"(?:\A|\n|[.?!…][\"'”’)\]*]*[ \t]|[\"”][ \t])[ \t]*\Z")
 _BEFORE_START = re.compile(r"[ \t]*(?:[\"“'‘*(\[]|[^\W\d_](?<=[^a-zß-öø-ÿ])|\n|\Z)")
 _LABEL = re.compile(
@@ -27,10 +29,11 @@ _FIRST_WORD = re.compile(r"[A-Z][a-z]*(?:'[a-z]+)?(?!\w)")
 class RoleplaySegmenter(PunktSegmenter):
     """Punkt with rules for role-play and chat.
 
-    An action in asterisks is never cut. It is a unit of its own where a sentence may begin and end around it, as in
+    An action in asterisks or underscores is never cut. It is a unit of its own where a sentence may begin and end around it, as in
     ``*She smiles.* "Hello there."``, else part of its sentence. A line that starts with a speaker's name starts a unit. Emoji and
-    hashtags belong to the sentence that they follow on its line. A unit without a letter joins the one before it; the number or
-    bullet of a list, and what opens a text, join the next.
+    hashtags belong to the sentence that they follow on its line. Words in small letters after a quotation, as in ``"No!" he
+    shouts.``, belong to it. A unit without a letter joins the one before it; the number or bullet of a list, and what opens a text,
+    join the next if there is one.
     """
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
@@ -57,7 +60,7 @@ class RoleplaySegmenter(PunktSegmenter):
 def _action_ends(text: str) -> Iterator[int]:
     """Yield the borders of actions that are units of their own."""
     for action in _ACTION.finditer(text):
-        place, inner = action.start(), action[0].strip("*")
+        place, inner = action.start(), action[0].strip("*_")
         begins = _AFTER_END.search(text, max(place - 100, 0), place) is not None
         if inner.endswith(":"):
             continue
@@ -93,18 +96,21 @@ def _with_marks(text: str, pieces: Iterator[tuple[int, int]]) -> Iterator[tuple[
 
 def _joined(text: str, pieces: Iterator[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Join pieces without a letter to the one before; those that open a list item or the text to the next."""
+    former: tuple[int, int] | None = None
     held: tuple[int, int] | None = None
     waits = False
     for start, stop in pieces:
+        said = held is not None and text[held[1] - 1] in '"\u201d' and text[start].islower()
         wordless = _LETTER.search(_NOT_WORDS.sub("", text[start:stop])) is None
-        if held is not None and (waits or (wordless and not _opens(text, start, stop))):
+        if held is not None and (waits or said or (wordless and not _opens(text, start, stop))):
             held, waits = (held[0], stop), waits and wordless
             continue
-        if held is not None:
-            yield held
-        held, waits = (start, stop), wordless
-    if held is not None:
-        yield held
+        if former is not None:
+            yield former
+        former, held, waits = held, (start, stop), wordless
+    if former is not None and held is not None and waits:
+        former, held = (former[0], held[1]), None
+    yield from (each for each in (former, held) if each is not None)
 
 
 def _starts_line(text: str, place: int) -> bool:

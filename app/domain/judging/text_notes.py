@@ -166,6 +166,7 @@ def _cut_off(text: str, units: Sequence[Unit], finish: FinishReason | None) -> S
         return None
     line = end[end.rfind("\n") + 1 :]
     if known:
-        return None if ended and _LIST_SIGN.fullmatch(line) is None else last
+        number = line.strip() == units[-1].text and _LIST_SIGN.fullmatch(line)
+        return None if ended and not number else last
     words = line.split()
     return None if len(words) < _WORDS_OF_A_SENTENCE or _TAG_OR_LINK.fullmatch(words[-1]) else last

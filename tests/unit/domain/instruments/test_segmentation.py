@@ -207,9 +207,9 @@ class TestWideSigns:
 
     @pytest.mark.parametrize("unit", ["。", "「", "「我。」", "!", "!。", "」", "我「。", "।", "፡", "។ល"])
     def test_take_linear_time(self, unit: str) -> None:
-        began = time.perf_counter()
+        began = time.process_time()
         assert len(WIDE.segment(unit * (100_000 // len(unit)), 1_000)) <= 1_001
-        assert time.perf_counter() - began < 5
+        assert time.process_time() - began < 5
 
 
 ROLEPLAY = RoleplaySegmenter(load_punkt("punkt-en-v1"), "roleplay-en-v1")
@@ -236,9 +236,26 @@ class TestRoleplay:
         assert ROLEPLAY.segment(text, most) == ROLEPLAY.segment(text, UNLIMITED)[: most + 1]
 
     @pytest.mark.parametrize(
-        "unit", ["*", "*a* ", "*a", "#a ", "😊", "😊 I", "A: \n", "<a", "1. ", " ", "! 😊", ":)", "Ab "]
+        "unit",
+        [
+            "*",
+            "*a* ",
+            "*a",
+            "_a",
+            "_a_ ",
+            "#a ",
+            "😊",
+            "😊 I",
+            "A: \n",
+            "<a",
+            "1. ",
+            " ",
+            "! 😊",
+            ":)",
+            "Ab ",
+        ],
     )
     def test_take_linear_time(self, unit: str) -> None:
-        began = time.perf_counter()
+        began = time.process_time()
         assert len(ROLEPLAY.segment(unit * (100_000 // len(unit)), 1_000)) <= 1_001
-        assert time.perf_counter() - began < 5
+        assert time.process_time() - began < 5
