@@ -99,3 +99,15 @@ def test_a_form_that_does_not_go_is_refused(stack: Stack, changes: Json, problem
     (error,) = answer.json()["errors"]
     assert error["pointer"] == "/judging/reply"
     assert problem in error["message"]
+
+
+def test_replies_of_another_form_are_not_reused(stack: Stack) -> None:
+    text = {"persona": "E-low", "task": "essay", "text": "I stay at home and read my own books."}
+    base: Json = {"personas": ["E-low"], "tasks": ["essay"], "responses": [text], "judges": [NOISY]}
+    origins = []
+    for reply in ("text", "choice", "json_schema", "choice"):
+        asked = base | {"reuse": {"judging": "across_jobs"}, "judging": {"reply": reply}}
+        job = stack.ended(stack.submit(asked))
+        (verdict,) = verdicts(stack, job["id"])
+        origins.append(verdict["reused"])
+    assert origins == [None, None, None, "other_job"]
