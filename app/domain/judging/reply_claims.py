@@ -52,7 +52,7 @@ def _word(words: Iterable[str]) -> str:
 OUT_OF = _any(WORDS["out_of"])
 NOT_APPLICABLE_WORDS = _any(WORDS["not_applicable"])
 OPENING = re.compile(
-    rf"\A(?:{_any(WORDS['roles'])}\s*[:\n]\s*|{_any(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}\s?[).:–-]\s?[^\W\d]))"
+    rf"\A(?:{_any(WORDS['roles'])}\s*[:\n]\s*|{_any(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$)))"
 )
 """Matches a role or an assent at the beginning of a reply."""
 
@@ -85,7 +85,7 @@ _VALUE = re.compile(
     rf"{_OPENING}(?:{_SPACED_LEADS}(?:[\s:]+|(?<='))|{_UNSPACED_LEADS}\s*|#\s*){{0,5}}{_OPENING}({_NUMBER})(?:st\b)?{_UNIT}{_NOT_AFTER}"
 )
 _TAIL = re.compile(
-    rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{_word(_all('after'))}|\s*{SCALE_MARK})"
+    rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{_word([*WORDS['reasons'], *WORDS['after']])}|\s*{SCALE_MARK})"
 )
 _DOUBTED = re.compile(
     r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much))|but|plus|minus|higher|lower|"
@@ -99,7 +99,7 @@ _CLAUSE = re.compile(
     rf"(?:[,:;–—(\[]|\s-)\s*|\s+(?={_word([*_all('conclusions'), *WORDS['connectives']])})|(?={_any(_by_script(_all('conclusions'))[1])})"
 )
 _HYPOTHETICAL = re.compile(_word(_all("hypothetical")))
-_ATTRIBUTED = re.compile(rf"{_word(_all('attributions'))}[^,;:]{{0,60}}[,:]\s*(?:that\s)?$")
+_ATTRIBUTED = re.compile(rf"{_word([*_all('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$")
 _FIRST_PERSON = re.compile(_word(WORDS["first_person"]))
 _DENIED_NUMBER = re.compile(
     rf"(?:n't|{_word(WORDS['denials'])})\s+(?:[^\W\d]+[\s:]+){{0,2}}?[\s'(]*({_NUMBER}|{BLANK})"
@@ -113,17 +113,23 @@ _DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
 _SPELLED = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|n/a|half|between|about|around|unknown|null|none|nan)\b|\d|\x00"
 )
-_RETRACTED = re.compile(_word(WORDS["retractions"]["anywhere"]))
+_RETRACTED = re.compile(_word(word for words in WORDS["retractions"]["anywhere"].values() for word in words))
+_LIMITED = re.compile(
+    rf"(?:[\W_]|{SCALE_MARK})*(?:[^\W\d]+[\s,]+){{0,2}}?{_word(WORDS['conditions'])}"
+    rf"|\s?[,;–—-]+\s*(?:(?:it|he|she|they|thus|so) )?{_word(_all('attributions'))}"
+)
 _RETRACTING = re.compile(
     rf"(?:^|[.!?;\n…(–—,-])[\s'(\[–—-]{{0,8}}{_word(WORDS['retractions']['first'])}(?=\W|$)"
 )
 _SCORE_WORDS = re.compile(
-    r"\b(?:scores?|scored|rat(?:e|ed|es|ing|ings)|points?|grades?|option|number|give|given|an?|lower|higher|fair\w*|rather|instead|better|also)\b|分|点|점|балл"
+    r"\b(?:scores?|scored|rat(?:e|ed|es|ing|ings)|points?|grades?|option|number|give|given|an?|lower|higher|fair\w*|rather|instead|better|also|closer|justified|plausible|equally|make)\b|分|点|점|балл"
 )
+_ORDINAL = re.compile(_word(WORDS["ordinals"]))
 _LETTER = re.compile(r"[^\W\d_]")
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
+_LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
 _BARE = re.compile(
-    rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?=because|since|as|weil|car|on an? ))?"
+    rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?={_word(WORDS['reasons'])}|on an? ))?"
 )
 
 
@@ -144,7 +150,6 @@ class Reader:
     """
 
     labels: dict[int, str]
-    names: frozenset[str]
     head: re.Pattern[str]
     heading: re.Pattern[str]
     any_label: re.Pattern[str]
@@ -200,14 +205,15 @@ class Reader:
         lines = lines if len(lines) <= 2 * MOST_CLAIMS else [*lines[:MOST_CLAIMS], *lines[-MOST_CLAIMS:]]
         in_list = len(set(_LIST_ITEM.findall(text))) > 1
         for n, (start, line) in enumerate(lines):
-            lead = re.match(r"\s*#{1,6}\s*", line)
-            begin = lead.end() if lead else 0
-            found = _BARE.match(line, begin)
+            lead = _LINE_LEAD.match(line)
+            found = _BARE.match(line, lead.end() if lead else 0)
             if found is None:
                 continue
             rest = line[found.end() :].strip(" .)")
             alone = not rest
             labelled_ = bool(rest) and self._fits(rest, found[1])
+            if lead and lead[0].strip() in {"-", "*", "+"} and not labelled_:
+                continue
             heading = found[3] is None or (
                 found[3] in {".", ")", ")."} and len(lines) > 1 and rest[-1:] not in ".!?"
             )
@@ -215,12 +221,13 @@ class Reader:
                 continue
             if not (alone or n == 0 or (labelled_ and n == len(lines) - 1)):
                 continue
-            if rest and (found[3] or "").strip(".:") in {"", ")"} and found[1] == "1" and not labelled_:
+            prose = not labelled_ and rest[:1].isalpha() and (found[3] or "")[:1] in {".", ")", "\n"}
+            item = found[1] == "1" and (found[3] or "").strip(".:") in {"", ")"}
+            if rest and not labelled_ and (item or (prose and _ORDINAL.match(rest))):
                 continue
             if _DOUBTED.match(line, found.end(1)) and not labelled_:
                 yield Claim(None, "", start + found.end(), firm=False)
                 continue
-            prose = not labelled_ and rest[:1].isalpha() and found[3][:1] in {".", ")", "\n"}
             if not prose and set(re.findall(_NUMBER, _SENTENCE_END.split(rest)[0])) - {found[1]}:
                 yield Claim(None, "", start + found.end(), firm=False)
                 continue
@@ -266,6 +273,8 @@ class Reader:
     def _in_sentence(
         self, sentence: str, rest: str, offset: int, *, signed: bool, last: bool
     ) -> Iterator[Claim]:
+        if not last and _SPELLED.search(sentence) is None and self.any_label.search(sentence) is None:
+            return
         lead = len(sentence) - len(sentence.lstrip())
         starts = [lead, *(found.end() for found in _CLAUSE.finditer(sentence))]
         done = -1
@@ -283,6 +292,9 @@ class Reader:
             if signed and re.search(r"-\s*$", head[0]):
                 continue
             done = head.end()
+            before = sentence[:start].rstrip()
+            if _somebody_else(before) and (leading is None or before.endswith(":")):
+                continue
             claim = self._claim(sentence, rest, head, offset, concluded=concluded, last=last)
             if claim is not None:
                 yield claim
@@ -313,7 +325,8 @@ class Reader:
             if (not following.strip(" .…*'") and last and _DANGLING.search(head[0])) or _SPELLED.search(
                 following
             ):
-                return Claim(None, "", offset + head.end(), firm=False)
+                end = head.end() if value is None else len(sentence)
+                return Claim(None, "", offset + end, firm=False)
             return None
         hypothetical = (_HYPOTHETICAL.search(prefix.lstrip()) and not concluded) or (
             _WOULD.search(head[0])
@@ -324,7 +337,7 @@ class Reader:
             and not _GIVEN.match(prefix)
         )
         asked = sentence.rstrip().endswith("?")
-        if hypothetical or asked or _somebody_else(prefix):
+        if hypothetical or asked:
             return None
         tail = sentence[value.end() :]
         if (
@@ -411,6 +424,8 @@ def denies(text: str, number: str) -> bool:
 def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool:
     """Tell whether what follows a reply's last claim takes it back or speaks of another score."""
     rest = text[end:]
+    if _LIMITED.match(rest):
+        return True
     if _RETRACTED.search(rest) or _RETRACTING.search(rest):
         return True
     for sentence in re.split(r"(?<=[.!?;])\s|\n", rest):
@@ -443,7 +458,7 @@ def reader(asked: Dimension | Scale) -> Reader:
         else frozenset(WORDS["dimensions"]).union(*WORDS["dimensions"].values())
     )
     poles = _poles(labels, scale)
-    head, heading = _head(names | {form for form in (poles[1], poles[1].replace(" ", "-")) if form})
+    head, heading = _head(names, poles[1])
     words = [
         re.sub(
             r"\\?[\s-]+", r"[\\s-]+", re.sub(r"\bor\b", "(?:or|nor)", re.escape(label).replace("\\ ", " "))
@@ -452,7 +467,7 @@ def reader(asked: Dimension | Scale) -> Reader:
     ]
     any_label = re.compile(rf"(?:(?<![\w.])(\d{{1,4}})\s?[).:–—-]\s?)?(?<!\w)({_any(words)})(?!\w)")
     echo = re.sub(r"\s+", " ", dimension.options.lower()) if dimension else ""
-    return Reader(labels, names, head, heading, any_label, (_whole(poles[0]), _whole(poles[1])), echo)
+    return Reader(labels, head, heading, any_label, (_whole(poles[0]), _whole(poles[1])), echo)
 
 
 def _poles(labels: dict[int, str], scale: Scale) -> tuple[str, str]:
@@ -475,13 +490,14 @@ def _names(dimension: Dimension) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _head(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _head(names: frozenset[str], pole: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     dimension = _any(map(re.escape, names)) if names else "(?!)"
+    trait = _any(map(re.escape, [*names, *({pole, pole.replace(" ", "-")} if pole else ())]))
     adjectives, nouns = _any(_all("adjectives")), _any(_all("scores"))
     people = _any(WORDS["judged"])
     judged = _any([*WORDS["objects"], *map(re.escape, names)])
-    of_what = rf"(?:\s*\([^()\n]{{0,40}}\)|\s?{judged}(?![^\W_])){{0,10}}?"
-    name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:(?:{people}'s )?{dimension}[ -]?)?{nouns}|(?:{people}'s )?{dimension}(?: (?:score|rating|level|aspect))?)(?:[ -]{adjectives}){{0,2}}"
+    of_what = rf"(?:\s*[(\[][^()\[\]\n]{{0,40}}[)\]]|\s?{judged}(?![^\W_])){{0,10}}?"
+    name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:(?:{people}'s )?{trait}[ -]?)?{nouns}|(?:{people}'s )?{dimension}(?: (?:score|rating|level))?)(?:[ -]{adjectives}){{0,2}}"
     unspaced = r"(?![a-z\u00c0-\u04ff0-9])"
     unspaced_word = r"(?![a-z\u00c0-\u04ff])"
     separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"

@@ -81,6 +81,8 @@ def labelled(text: str, is_name: IsName, is_value: IsValue) -> str:
 
 
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w-]*[^\S\n]*$", re.MULTILINE)
+_SHOWN_FENCE = re.compile(r"```[^`]{0,400}```(?=\s*(?:is|are|was|were|stands?|appears?)\b)")
+"""Matches a block that a sentence continues: the judge shows it and does not answer in it."""
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|textit|mathbf|mathrm)\s?\{([^{}\n]{0,80})\}")
 _LATEX_NUMBER = re.compile(
     r"\$\$?\s?([+-]?\d+(?:\.0)?(?:\s?/\s?\d+)?)\s?\$\$?|\\\(\s?([+-]?\d+(?:\.0)?)\s?\\\)|\\\[\s?([+-]?\d+(?:\.0)?)\s?\\\]"
@@ -93,7 +95,9 @@ _MARKUP = re.compile(r"(?<!\d)\*+|\*+(?!\d)|[`\"]")
 
 
 def _without_fence(text: str) -> str:
-    return _FENCE.sub("", text).strip() if "```" in text or "~~~" in text else text
+    if "```" not in text and "~~~" not in text:
+        return text
+    return _FENCE.sub("", _SHOWN_FENCE.sub(BLANK, text)).strip()
 
 
 _QUOTED_LINE = re.compile(r"^[^\S\n]*>(?:[^\S\n]|$).*$", re.MULTILINE)
