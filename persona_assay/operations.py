@@ -362,7 +362,10 @@ def responses(
     people_against_judges: bool = False,
     min_gap: float | None = None,
     flagged: bool = False,
-    note: Literal["unknown_tags", "unknown_finish_word", "cut_off", "repeated_sentences"] | None = None,
+    note: Literal[
+        "unknown_tags", "unknown_finish_word", "cut_off", "repeated_sentences", "role_breaks", "refusal_check"
+    ]
+    | None = None,
     arm: Literal["persona", "control"] = "persona",
     q: str | None = None,
     sort: Literal["score", "-score", "gap", "-gap", "length", "-length"] | None = None,

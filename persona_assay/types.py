@@ -496,6 +496,10 @@ class ResponseStatuses(TypedDict):
     """Sentences that repeat an earlier one of their answer."""
     left_out: NotRequired[int]
     """Of these two, sentences that were left out of judging."""
+    role_breaks: NotRequired[int]
+    """Sentences of answers in which the model says that it is one, or leaves its role."""
+    refusal_check: NotRequired[int]
+    """Texts of which a judge was asked whether they are refusals."""
 
 
 class BaselineTotal(TypedDict):
@@ -1053,7 +1057,7 @@ class ResultWarning(TypedDict):
     """A reason to doubt the results."""
 
     code: str
-    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, `repeated_sentences` (models under test)."""
+    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, `repeated_sentences`, `role_breaks` (models under test)."""
     message: str
     """In words. May contain names that the client chose."""
     of: Literal["sentences", "grades", "all"]
@@ -2574,6 +2578,8 @@ class JudgingIn(TypedDict):
     """Sentences that are judged again with the options reversed, with their numbers shuffled, and unchanged: `order_check` in the results shows how much a judge depends on the order."""
     repair: NotRequired[bool]
     """Whether a judge whose reply cannot be read is asked once more, in the same conversation, for the option's number only. At most one further call for each reply."""
+    refusals: NotRequired[Literal["rules", "judge"]]
+    """Who tells refusals of generated texts from answers: the rules alone, or the first judge where the rules are unsure (one call for each such text). `refusal_check` of a response's notes is its reply."""
     reply: NotRequired[Literal["text", "choice", "json_schema"]]
     """Form of the judges' replies, enforced by their servers: `choice` allows one of the options' numbers, `json_schema` a JSON object with it. A judge whose connection cannot do that is a 422; `assay check` shows what it can do."""
     leave_out: NotRequired[Sequence[Literal["cut_off", "repeated_sentences"]] | None]
@@ -2919,6 +2925,10 @@ class TextNotes(TypedDict):
     """Offsets of the last sentence if its end is missing."""
     repeated_sentences: NotRequired[list[list[int]]]
     """Offsets of sentences that repeat an earlier one of the text."""
+    role_breaks: NotRequired[list[list[int]]]
+    """Offsets of sentences in which the model says that it is one, or leaves its role."""
+    refusal_check: NotRequired[str | None]
+    """The judge's reply to whether the text is a refusal, if it was asked. Untrusted text."""
 
 
 class LeftOutSentence(TypedDict):
@@ -3592,6 +3602,8 @@ class Plan(TypedDict):
     calls: int
     most_repair_calls: NotRequired[int]
     """Further calls, not included in `calls` and `cost`, if no judge's first reply can be read."""
+    most_refusal_checks: NotRequired[int]
+    """Further calls, not included in `calls` and `cost`, if the refusal rules are unsure of every text."""
     confirm_calls: int | None
     """The `confirm_calls` that a job of this size requires; `null` if none."""
     estimated: bool

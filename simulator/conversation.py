@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 ReasonerTask = Literal["environments", "questions", "exemplars", "personas"]
-ChatKind = Literal["generation", "judge", "grade", ReasonerTask]
+ChatKind = Literal["generation", "judge", "grade", "refusal_check", ReasonerTask]
 Kind = Literal[ChatKind, "other"]
 Finish = Literal["stop", "length", "refusal", "content_filter"]
 

@@ -143,6 +143,9 @@ class Provider:
         model, seed = MODELS[conversation.model], self._state.config.seed
         if kind == "judge" or kind == "grade":  # noqa: PLR1714 - mypy narrows by this form only
             return self._judge(conversation, kind, model)
+        if kind == "refusal_check":
+            refuses = any(words in conversation.prompt for words in self._bank.refusals)
+            return Reply("Yes" if refuses else "No", "stop", kind)
         identity = self._identity(conversation, request)
         if kind != "generation":
             return reason(

@@ -12,6 +12,8 @@ _BEGINNINGS: tuple[tuple[str, ChatKind], ...] = (
     ("Given the following persona description, select the most relevant environments", "environments"),
     ("You are tasked with determining if a person with the given persona description", "questions"),
     ("Given the following persona, question, and rubric, generate an example", "exemplars"),
+    # Persona Assay's own.
+    ("A language model was asked to speak as a persona and wrote the text below.", "refusal_check"),
 )
 _PERSONAS = "distinct persona descriptions"
 

@@ -72,6 +72,8 @@ NOTES: dict[TextNote, str] = {
     "unknown_finish_word": "unknown reason to stop",
     "cut_off": "cut off",
     "repeated_sentences": "repeated sentences",
+    "role_breaks": "breaks of the role",
+    "refusal_check": "refusal checked by a judge",
 }
 
 Choice = Annotated[str, Query(max_length=300)]

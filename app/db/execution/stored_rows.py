@@ -8,7 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.execution.result_rows import ResponseRow
 from app.db.execution.shards import Claim
-from app.domain.providers.model import ChatReply, FinishReason
+from app.domain.providers.model import ChatReply, FinishReason, Usage
 
 
 async def stored_responses(connection: AsyncConnection, held: Claim) -> list[ResponseRow]:
@@ -38,7 +38,7 @@ async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[i
 
 
 async def unread_replies(connection: AsyncConnection, held: Claim) -> dict[str, ChatReply]:
-    """Return its judges' unreadable replies that wait for their repair, by the path of the call."""
+    """Return the replies that wait for a further call about them, by the path of their own call."""
     rows = await _rows(connection, held, "unread_replies", ("path", "raw", "finish_reason", "thoughts"))
     return {
         path: ChatReply(raw, FinishReason(reason), thoughts=thoughts) for path, raw, reason, thoughts in rows
@@ -46,13 +46,28 @@ async def unread_replies(connection: AsyncConnection, held: Claim) -> dict[str, 
 
 
 async def forget_unread_replies(connection: AsyncConnection, held: Claim) -> None:
-    """Delete those replies when their shard ends: its verdicts have them."""
+    """Delete those replies when their shard ends: its responses and verdicts have them."""
     await connection.execute(
         text(
             "DELETE FROM unread_replies WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
         ),
         {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant},
     )
+
+
+async def usage_of_text(connection: AsyncConnection, held: Claim, run: int, item: int) -> Usage | None:
+    """Return what the call for a text took, which a reply that was kept has not."""
+    found = await connection.execute(
+        text(
+            "SELECT input_tokens, output_tokens, reasoning_tokens FROM calls"
+            " WHERE shard_id = :shard AND tenant = :tenant AND stage = 'generation' AND run = :run AND item = :item"
+            " AND outcome = 'ok' AND input_tokens IS NOT NULL AND output_tokens IS NOT NULL"
+            " ORDER BY started_at DESC LIMIT 1"
+        ),
+        {"shard": held.shard_id, "tenant": held.tenant, "run": run, "item": item},
+    )
+    row = found.one_or_none()
+    return None if row is None else Usage(row[0], row[1], reasoning_tokens=row[2])
 
 
 async def _rows(

@@ -169,7 +169,9 @@ _INSERT = (
 )
 _ALL = {"starts": "r.unit_starts", "ends": "r.unit_ends", "notes": "r.notes"}
 _ONE = {"starts": "r.unit_starts[1 : 1]", "ends": "r.unit_ends[cardinality(r.unit_ends):]"} | {
-    "notes": "nullif(r.notes - ARRAY['cut_off', 'repeated_sentences'], '{}')"
+    "notes": "nullif(r.notes - ARRAY['cut_off', 'repeated_sentences', 'role_breaks'] || CASE WHEN r.notes ? 'role_breaks'"
+    " THEN jsonb_build_object('role_breaks', jsonb_build_array(jsonb_build_array(r.unit_starts[1],"
+    " r.unit_ends[cardinality(r.unit_ends)]))) ELSE '{}' END, '{}')"
 }
 _RECORDS = "upload_records r ON r.upload_id = :upload AND r.ordinal = of_cell"
 _COPY = text(

@@ -104,6 +104,8 @@ class ResponseTally:
         unknown_tags: Texts with unknown tags or special tokens, and likewise the following.
         cut_off: Answers whose last sentence has no end.
         repeated_sentences: Sentences that repeat an earlier one of their answer.
+        role_breaks: Sentences of answers in which the model says that it is one, or leaves its role.
+        refusal_check: Texts of which a judge was asked whether they are refusals.
         tags: Different unknown tags, each text's first.
         finish_words: Different unknown words for why models stopped.
     """
@@ -123,6 +125,8 @@ class ResponseTally:
     unknown_finish_word: int = 0
     cut_off: int = 0
     repeated_sentences: int = 0
+    role_breaks: int = 0
+    refusal_check: int = 0
     tags: Sequence[str] = ()
     finish_words: Sequence[str] = ()
 
@@ -329,6 +333,8 @@ async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str
             " count(notes -> 'unknown_tags'), count(notes -> 'unknown_finish_word'),"
             " count(notes -> 'cut_off') FILTER (WHERE status = 'answered'),"
             " coalesce(sum(jsonb_array_length(notes -> 'repeated_sentences')) FILTER (WHERE status = 'answered'), 0),"
+            " coalesce(sum(jsonb_array_length(notes -> 'role_breaks')) FILTER (WHERE status = 'answered'), 0),"
+            " count(notes -> 'refusal_check'),"
             " coalesce(array_agg(DISTINCT notes -> 'unknown_tags' ->> 0) FILTER (WHERE notes ? 'unknown_tags'), '{}'),"
             " coalesce(array_agg(DISTINCT notes ->> 'unknown_finish_word')"
             "  FILTER (WHERE notes ? 'unknown_finish_word'), '{}')"

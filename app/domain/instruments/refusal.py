@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from app.domain.instruments.segmentation import Unit
+
 _TERM = re.compile(r"<(\w+)>")
 _DECORATION = re.compile(
     r"[\s\"'\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb\u300c\u300e*_#>`~(\[{\uff08\u3010-]*"
@@ -149,13 +151,13 @@ class RefusalRules:
         """
         return self._read(text, unsure=True)
 
-    def breaks(self, text: str, sentences: Iterable[str]) -> int:
-        """Count the sentences of a text in which the model says that it is one, or leaves its role."""
+    def breaks(self, text: str, sentences: Sequence[Unit]) -> tuple[Unit, ...]:
+        """Return the sentences of a text in which the model says that it is one, or leaves its role."""
         whole = _plain(text).lower()
         languages = [each for each in self._languages(whole) if each.may_disclose(whole)]
         if not languages and not self._ends_of_marks(whole):
-            return 0
-        return sum(self._breaks(_plain(sentence).lower(), languages) for sentence in sentences)
+            return ()
+        return tuple(each for each in sentences if self._breaks(_plain(each.text).lower(), languages))
 
     def _read(self, text: str, *, unsure: bool) -> Refusal:
         said = _plain(text.lstrip()[: self.window])

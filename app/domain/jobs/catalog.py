@@ -15,6 +15,7 @@ from app.domain.jobs.stored_texts import StoredTexts, UploadedTexts
 from app.domain.judging.grouping import GroupedWords
 from app.domain.judging.hardening import Hardening
 from app.domain.judging.profiles import JudgeProfile
+from app.domain.judging.refusal_check import RefusalCheck
 from app.domain.judging.repair import Repair
 from app.domain.providers.model import Takes
 from app.domain.providers.reuse import KEPT_DAYS
@@ -49,6 +50,7 @@ class Catalog:
         grouped: How a judge is asked about several sentences at once.
         hardened: How a judge is told what of its prompt is data.
         repair: How a judge is asked once more.
+        refusal_check: How a judge is asked whether a text is a refusal.
         model_problem: Says why a ``(connection, name)`` can't be called, or ``None`` if it can.
         is_simulated: Whether a connection leads to the simulator.
         profiles: The profiles of judge models, by id.
@@ -71,6 +73,7 @@ class Catalog:
     grouped: GroupedWords
     hardened: Hardening
     repair: Repair
+    refusal_check: RefusalCheck
     model_problem: Callable[[str, str], str | None]
     is_simulated: Callable[[str], bool]
     profiles: Mapping[str, JudgeProfile] = field(default_factory=dict)

@@ -310,6 +310,10 @@ class Plan(Answer):
         0,
         description="Further calls, not included in `calls` and `cost`, if no judge's first reply can be read.",
     )
+    most_refusal_checks: int = Field(
+        0,
+        description="Further calls, not included in `calls` and `cost`, if the refusal rules are unsure of every text.",
+    )
     confirm_calls: int | None = Field(
         description="The `confirm_calls` that a job of this size requires; `null` if none."
     )

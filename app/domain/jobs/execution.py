@@ -14,5 +14,7 @@ class Execution(StrEnum):
     """Many calls at a time through the providers' batch endpoints: at half the price, within a day."""
 
 
-BATCHED_STAGES = frozenset({Stage.GENERATION, Stage.JUDGING, Stage.CHECKING, Stage.REPAIRING})
+BATCHED_STAGES = frozenset(
+    {Stage.GENERATION, Stage.JUDGING, Stage.CHECKING, Stage.REPAIRING, Stage.REFUSAL_CHECK}
+)
 """What prepares personas is called directly all the same: its few calls follow one another."""

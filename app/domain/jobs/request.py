@@ -543,6 +543,11 @@ class JudgingIn(Body):
         description="Whether a judge whose reply cannot be read is asked once more, in the same conversation, for "
         "the option's number only. At most one further call for each reply.",
     )
+    refusals: Literal["rules", "judge"] = Field(
+        "rules",
+        description="Who tells refusals of generated texts from answers: the rules alone, or the first judge where the "
+        "rules are unsure (one call for each such text). `refusal_check` of a response's notes is its reply.",
+    )
 
     reply: ReplyForm = Field(
         "text",

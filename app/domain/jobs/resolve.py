@@ -1,6 +1,6 @@
 """From a job's request to its specification: looks every name up and says everything that is wrong, field by field."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -40,6 +40,7 @@ from app.domain.judging.constrained import check_reply_form
 from app.domain.judging.hardening import key_problems
 from app.domain.judging.imported import GivenUnits
 from app.domain.judging.profiles import check_profiles
+from app.domain.judging.refusal_check import RefusalCheck
 from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model, ModelParameters
 from app.domain.providers.parameters import parameter_problems
@@ -195,6 +196,7 @@ class _Resolver:
             repair=self.catalog.repair if called and self.request.judging.repair else None,
             reply=self.request.judging.reply,
             profiles={profile.id: profile for profile in profiled.values()},
+            refusal_check=self._refusal_check(called, provided=provided),
             control=self.request.controls.without_persona,
             opposite=self.request.controls.opposite_persona,
             source=None if self.chosen is None else self.chosen.source_for(personas),
@@ -240,6 +242,16 @@ class _Resolver:
                 "/control" if self.request.control is True else "/control/without_persona",
                 "is only for models that the job asks: leave it out, or leave out responses",
             )
+
+    def _refusal_check(self, called: Sequence[Model], *, provided: bool) -> RefusalCheck | None:
+        if self.request.judging.refusals == "rules":
+            return None
+        if provided or not called:
+            self._fail(
+                "/judging/refusals",
+                "judge is only for texts that the job's models write, with a judge that is called: use rules",
+            )
+        return self.catalog.refusal_check
 
     def _choose_versions(self) -> None:
         """Has the catalog's instruments name the versions that the request chose, with which the specification freezes them."""

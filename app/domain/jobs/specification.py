@@ -14,6 +14,7 @@ from app.domain.judging.hardening import Hardening
 from app.domain.judging.imported import GivenUnits, ImportedScores
 from app.domain.judging.order_check import OrderCheck
 from app.domain.judging.profiles import JudgeProfile
+from app.domain.judging.refusal_check import RefusalCheck
 from app.domain.judging.repair import Repair
 from app.domain.personagym.generation import PersonaGeneration
 from app.domain.personagym.specification import GymSpec
@@ -71,6 +72,7 @@ class JobSpec:
         profiles: The profiles of its judges, by id.
         execution: How its calls are made; what prepares personas is always called directly.
         repair: How judges are asked once more whose reply could not be read; ``None`` if they are not.
+        refusal_check: How the first judge is asked whether a text is a refusal if the rules are unsure; ``None`` if it is not.
         control: Whether the models are also asked without a persona.
         opposite: Whether personas are also compared with the opposite ones of the job.
         source: Where existing texts were copied from, if another job had them.
@@ -98,6 +100,7 @@ class JobSpec:
     repair: Repair | None = None
     reply: ReplyForm = "text"
     profiles: Mapping[str, JudgeProfile] = field(default_factory=dict)
+    refusal_check: RefusalCheck | None = None
     control: bool = False
     opposite: bool = False
     source: TextSource | None = None
@@ -136,6 +139,11 @@ class JobSpec:
     def asked_judges(self) -> tuple[int, ...]:
         """The judges that are called, by their indices: all but the imported ones."""
         return tuple(n for n, judge in enumerate(self.judges) if judge.imported is None)
+
+    @property
+    def keeps_replies(self) -> bool:
+        """Whether replies are kept until a further call about them is answered."""
+        return self.repair is not None or self.refusal_check is not None
 
     @property
     def _called_judges(self) -> Iterator[Model]:

@@ -15,7 +15,9 @@ from app.domain.judging.thoughts import unknown_marks
 from app.domain.providers.model import FinishReason
 
 Span = tuple[int, int]
-TextNote = Literal["unknown_tags", "unknown_finish_word", "cut_off", "repeated_sentences"]
+TextNote = Literal[
+    "unknown_tags", "unknown_finish_word", "cut_off", "repeated_sentences", "role_breaks", "refusal_check"
+]
 TEXT_NOTES: tuple[TextNote, ...] = get_args(TextNote)
 LeftOut = Literal["cut_off", "repeated_sentences"]
 """Notes whose sentences a job can leave out of judging."""
@@ -43,6 +45,16 @@ class TextNotes:
     repeated_sentences: Annotated[
         tuple[Span, ...], Field(description="Offsets of sentences that repeat an earlier one of the text.")
     ] = ()
+    role_breaks: Annotated[
+        tuple[Span, ...],
+        Field(description="Offsets of sentences in which the model says that it is one, or leaves its role."),
+    ] = ()
+    refusal_check: Annotated[
+        str | None,
+        Field(
+            description="The judge's reply to whether the text is a refusal, if it was asked. Untrusted text."
+        ),
+    ] = None
 
     def left_out(self, leave_out: Collection[str]) -> dict[Span, LeftOut]:
         """Return the sentences that are not judged if those with these notes are left out."""
@@ -55,7 +67,7 @@ class TextNotes:
 
     def stored(self) -> str | None:
         """Return the notes as JSON text for the database; ``None`` if there are none."""
-        found = {name: value for name in TEXT_NOTES if (value := getattr(self, name))}
+        found = {name: value for name in TEXT_NOTES if (value := getattr(self, name)) not in (None, ())}
         return json.dumps(found, ensure_ascii=False) if found else None
 
     @classmethod
@@ -63,13 +75,18 @@ class TextNotes:
         """Return the notes as they were stored."""
         if not stored:
             return None
-        spans = stored.get("repeated_sentences", ())
+        repeated, breaks = (
+            tuple([(start, end) for start, end in stored.get(name, ())])
+            for name in ("repeated_sentences", "role_breaks")
+        )
         cut_off = stored.get("cut_off")
         return cls(
             tuple(stored.get("unknown_tags", ())),
             stored.get("unknown_finish_word"),
             None if cut_off is None else (cut_off[0], cut_off[1]),
-            tuple([(start, end) for start, end in spans]),
+            repeated,
+            breaks,
+            stored.get("refusal_check"),
         )
 
 
@@ -95,7 +112,7 @@ def split_text(text: str, rules: Rules, most: int, ending: Ending = UNKNOWN_ENDI
         ending: Why the model stopped.
     """
     units = rules.segmenter.segment(text, most)
-    notes = notes_on(text, units, ending)
+    notes = notes_on(text, units, rules, ending)
     return Split(units if len(units) > most else judged_units(units, notes, rules.leave_out), notes)
 
 
@@ -108,13 +125,14 @@ def judged_units(units: tuple[Unit, ...], notes: TextNotes, leave_out: Collectio
     return tuple([Unit(index, unit.start, unit.end, unit.text) for index, unit in enumerate(kept)])
 
 
-def notes_on(text: str, units: Sequence[Unit], ending: Ending = UNKNOWN_ENDING) -> TextNotes:
+def notes_on(text: str, units: Sequence[Unit], rules: Rules, ending: Ending = UNKNOWN_ENDING) -> TextNotes:
     """Note what is odd about a text that is split already; see :func:`split_text`."""
     finish, word = ending
     units = units if text else ()  # sentences without words: only verdicts were imported
     cut_off = _cut_off(text, units, finish) if units else None
     word = word if finish is FinishReason.UNSTATED else None
-    return TextNotes(unknown_marks(text), word, cut_off, _repeated(units, cut_off))
+    breaks = tuple([(each.start, each.end) for each in rules.refusals.breaks(text, units)])
+    return TextNotes(unknown_marks(text), word, cut_off, _repeated(units, cut_off), breaks)
 
 
 def _repeated(units: Sequence[Unit], cut_off: Span | None) -> tuple[Span, ...]:

@@ -145,6 +145,8 @@ class Stage(StrEnum):
     """Judging sentences alone that were judged with others, to see how far the two agree."""
     REPAIRING = "repairing"
     """Asking a judge once more whose reply could not be read."""
+    REFUSAL_CHECK = "refusal_check"
+    """Asking a judge whether a text is a refusal."""
 
 
 class FinishReason(StrEnum):

@@ -36,6 +36,10 @@ class ResponseStatuses(Answer):
     cut_off: int = Field(0, description="Answers whose last sentence has no end.")
     repeated_sentences: int = Field(0, description="Sentences that repeat an earlier one of their answer.")
     left_out: int = Field(0, description="Of these two, sentences that were left out of judging.")
+    role_breaks: int = Field(
+        0, description="Sentences of answers in which the model says that it is one, or leaves its role."
+    )
+    refusal_check: int = Field(0, description="Texts of which a judge was asked whether they are refusals.")
 
     @classmethod
     def of(cls, **counts: int) -> Self:

@@ -26,7 +26,7 @@ class ResultWarning(Answer):
     code: str = Field(
         description="`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` "
         "(judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, "
-        "`repeated_sentences` (models under test).",
+        "`repeated_sentences`, `role_breaks` (models under test).",
         examples=["one_score"],
     )
     message: str = Field(description="In words. May contain names that the client chose.")
@@ -116,6 +116,7 @@ class NotedTexts(NamedTuple):
         model: Its label.
         texts: Number of its texts.
         statuses: Its texts by status, with the number of notes on them.
+        as_personas: The same without the control arm, whose texts have no role.
         tags: Different unknown tags in them.
         finish_words: Different unknown words for why it stopped.
     """
@@ -123,12 +124,16 @@ class NotedTexts(NamedTuple):
     model: str
     texts: int
     statuses: ResponseStatuses
+    as_personas: ResponseStatuses
     tags: Sequence[str]
     finish_words: Sequence[str]
 
 
 NOTED_SHARE = 0.05
 """Share of texts that are cut off, or of repeated sentences, above which there is a warning."""
+
+BREAKS_SHARE = 0.01
+"""Share of sentences that break the role above which there is a warning."""
 
 
 def text_warnings(noted: NotedTexts) -> Iterator[ResultWarning]:
@@ -159,9 +164,15 @@ def text_warnings(noted: NotedTexts) -> Iterator[ResultWarning]:
             NOTED_SHARE,
             f"sentences of {model} repeat an earlier one of the same text: the model may be looping.",
         ),
+        (
+            "role_breaks",
+            noted.as_personas.sentences + noted.as_personas.left_out,
+            BREAKS_SHARE,
+            f"sentences of {model}'s answers say that it is a model, or leave the role. They are judged like the others.",
+        ),
     )
     for code, n, limit, words in found:
-        count = getattr(counts, code)
+        count = getattr(noted.as_personas if code == "role_breaks" else counts, code)
         if count > limit * n:
             yield ResultWarning(
                 code=code,

@@ -314,7 +314,7 @@ def as_record(number: int, response: ResponseIn, rules: Rules) -> Record | Field
         why,
         tuple(spans),
         judged,
-        notes_on(told.text, found).stored(),
+        notes_on(told.text, found, rules).stored(),
     )
 
 

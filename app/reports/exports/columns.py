@@ -254,6 +254,18 @@ RESPONSE_COLUMNS = (
         lambda r: len(r.notes.repeated_sentences) if r.notes else 0,
     ),
     _response("left_out", _INTEGER, "Sentences left out of judging.", lambda r: len(r.left_out)),
+    _response(
+        "role_breaks",
+        _INTEGER,
+        "Sentences in which the model says that it is one, or leaves its role.",
+        lambda r: len(r.notes.role_breaks) if r.notes else 0,
+    ),
+    _response(
+        "refusal_check",
+        _TEXT,
+        "Who told whether the text is a refusal: rules, or judge.",
+        lambda r: "rules" if r.notes is None or r.notes.refusal_check is None else "judge",
+    ),
     _response("grade", _NUMBER, "A PersonaGym response's score, 1 to 5: the mean over judges.", "score"),
 )
 """One row for each response and dimension on which it was to be judged; a PersonaGym response whose sentences are not judged has one without

@@ -16,12 +16,14 @@ from app.db.execution import stored_rows
 from app.db.execution.result_rows import ResponseRow, UnreadReplyRow, VerdictRow
 from app.db.execution.shards import Claim
 from app.domain.instruments.dimension import Dimension
+from app.domain.instruments.refusal import Refusal
 from app.domain.instruments.segmentation import Unit, runaway, units_at
 from app.domain.instruments.task import Item
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.judge_prompts import JudgePrompt, about_sentence, judge_model
 from app.domain.jobs.plan import Cell
 from app.domain.judging.prompt_injection import Suspicion, suspicion
+from app.domain.judging.refusal_check import RefusalCheck, says_refusal
 from app.domain.judging.repair import Turns
 from app.domain.judging.text_notes import notes_on, split_text
 from app.domain.judging.verdict import Verdict, VerdictStatus, repaired
@@ -144,7 +146,7 @@ class Responses(ABC):
         async with single_statements(self.deps.engine) as connection:
             stored = {(r.run, r.item): r for r in await stored_rows.stored_responses(connection, self.claim)}
             self.recorded = await stored_rows.stored_verdicts(connection, self.claim)
-            if self.spec.repair is not None and stored:
+            if self.spec.keeps_replies and (stored or self.spec.refusal_check is not None):
                 self.unread = await stored_rows.unread_replies(connection, self.claim)
         return stored
 
@@ -159,8 +161,9 @@ class Responses(ABC):
             model = replace(model, parameters=replace(model.parameters, seed=model.parameters.seed + run))
         key = CallKey(Stage.GENERATION, run, item.index)
         system, user = self._prompts(run, item)
+        kept = await self._kept(key, run, item)
         try:
-            reply = await self._ask(
+            reply = kept or await self._ask(
                 model, system, user, key=key, usable=self._judgeable, place=self._place(run, item)
             )
         except CallFilteredError as error:
@@ -168,10 +171,43 @@ class Responses(ABC):
         except CallFailedError as error:
             row = self._response_row(run, item, "failed", None, (), error=str(error))
         else:
+            checked = None
+            if self.spec.refusal_check is not None and self._is_unsure(reply):
+                if kept is None:
+                    await self._keep_reply(key, reply)
+                checked = await self._check_refusal(self.spec.refusal_check, run, item, reply)
             row = await read_text(
-                self.claim.tenant, reply.text, lambda _: self._answered_row(run, item, reply)
+                self.claim.tenant, reply.text, lambda _: self._answered_row(run, item, reply, checked)
             )
         return await self._store(row)
+
+    async def _kept(self, key: CallKey, run: int, item: Item) -> ChatReply | None:
+        """The reply with a text that was written before, if only its check is missing."""
+        reply = self._unread_reply(key)
+        if reply is None:
+            return None
+        async with single_statements(self.deps.engine) as connection:
+            usage = await stored_rows.usage_of_text(connection, self.claim, run, item.index)
+        return reply._replace(usage=usage)
+
+    def _is_unsure(self, reply: ChatReply) -> bool:
+        return self._status(reply)[0] == "answered" and self.rules.refusals.read(reply.text) is Refusal.UNSURE
+
+    async def _check_refusal(
+        self, check: RefusalCheck, run: int, item: Item, reply: ChatReply
+    ) -> ChatReply | None:
+        """Ask the first judge whether a text is a refusal; return its reply, or ``None`` if the call failed for good.
+
+        The text is durable before, so a worker that takes over asks only this.
+        """
+        judge = self.spec.asked_judges[0]
+        key = CallKey(Stage.REFUSAL_CHECK, run, item.index, judge=judge)
+        model, user = self.spec.judges[judge], check.prompt(reply.text)
+        try:
+            return await self._ask(model, None, user, key=key, usable=None)
+        except CallFailedError as error:
+            self._warn_of_failure(key, error)
+            return None
 
     def _ask(
         self,
@@ -233,16 +269,20 @@ class Responses(ABC):
         await batch.durable(self.claim)
         return row
 
-    def _answered_row(self, run: int, item: Item, reply: ChatReply) -> ResponseRow:
+    def _answered_row(
+        self, run: int, item: Item, reply: ChatReply, checked: ChatReply | None = None
+    ) -> ResponseRow:
         why = runaway(reply.text, MAX_GENERATED_UNITS)
         if why is not None:
             return self._response_row(run, item, "failed", None, (), error=f"runaway: {why}")
         status, why = self._status(reply)
+        if checked is not None and says_refusal(checked.text):
+            status = "refused"
         ended = reply.finish_reason, reply.provider_finish_reason
         if status in JUDGED:
             units, notes = split_text(reply.text, self.rules, MAX_GENERATED_UNITS, ended)
         else:
-            units, notes = (), notes_on(reply.text, (), ended)
+            units, notes = (), notes_on(reply.text, (), self.rules, ended)
         if len(units) > MAX_GENERATED_UNITS:
             why = f"runaway: more than {MAX_GENERATED_UNITS:,} sentences"
             return self._response_row(run, item, "failed", None, (), error=why)
@@ -254,7 +294,7 @@ class Responses(ABC):
             output_tokens=usage.output_tokens if usage else None,
             reasoning_tokens=usage.reasoning_tokens if usage else None,
             thoughts=reply.thoughts,
-            notes=notes.stored(),
+            notes=(notes if checked is None else replace(notes, refusal_check=checked.text)).stored(),
         )
 
     def _status(self, reply: ChatReply) -> tuple[str, str | None]:
@@ -383,7 +423,7 @@ class Responses(ABC):
         return JudgeAnswer(first, verdict, key_missing, second)
 
     def _unread_reply(self, key: CallKey) -> ChatReply | None:
-        """Return the unreadable reply to a call that an earlier claim has kept."""
+        """Return the reply to a call that waits for a further one, if an earlier claim has kept it."""
         return self.unread.get(key.path(self.claim.cell)) if self.unread else None
 
     async def _ask_again(
@@ -400,7 +440,7 @@ class Responses(ABC):
         The first reply is durable before the follow-up is sent, so a worker that takes over asks only that.
         """
         if self._unread_reply(key) is None:
-            await self._keep_unread(key, first)
+            await self._keep_reply(key, first)
         again = key.repair
         try:
             return await self._ask(
@@ -429,7 +469,7 @@ class Responses(ABC):
         )
         return refused_by(reply) or verdict, key_missing
 
-    async def _keep_unread(self, key: CallKey, reply: ChatReply) -> None:
+    async def _keep_reply(self, key: CallKey, reply: ChatReply) -> None:
         row = UnreadReplyRow(
             cell_id=self.claim.cell_id,
             run=key.run or 0,

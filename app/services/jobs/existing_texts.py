@@ -122,7 +122,7 @@ def _sent(
             return [FieldError(f"{pointer}/text", message)]
     else:
         units = units_at(given.text, [start for start, _ in given.spans], [end for _, end in given.spans])
-    notes = notes_on(given.text, units)
+    notes = notes_on(given.text, units, rules)
     units = judged_units(units, notes, rules.leave_out)
     spans = [(unit.start, unit.end) for unit in units]
     known = {"text": placed.text is not None, "units": bool(placed.units)}

@@ -147,6 +147,7 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
         responses=prepared.planned_responses,
         calls=prepared.calls,
         most_repair_calls=_most_repair_calls(spec, estimates),
+        most_refusal_checks=0 if spec.refusal_check is None else prepared.planned_responses,
         confirm_calls=calls_to_confirm(deps.submission, prepared),
         estimated=not spec.provided,
         stages=[_stage(deps, e, spec) for e in estimates],

@@ -18,6 +18,7 @@ from app.instruments.loader import AtomicInstrument, load_atomic
 from app.instruments.personagym_loader import PersonaGymInstrument, load_personagym
 from app.instruments.profiles_loader import load_profiles
 from app.instruments.published import released_texts
+from app.instruments.refusal_check_loader import load_refusal_check
 from app.instruments.repair_loader import load_repair
 from app.instruments.rules import RULES
 from app.llm.connections.connections import Connections
@@ -79,6 +80,7 @@ def make_catalog(
         grouped=replace(grouped, criteria={**grouped.criteria, **instrument.criteria}),
         hardened=hardened,
         repair=load_repair(),
+        refusal_check=load_refusal_check(),
         model_problem=lambda _connection, _name: None,
         is_simulated=lambda _connection: False,
         profiles=load_profiles(),

@@ -38,6 +38,8 @@ def response_statuses(
         cut_off=tally.cut_off,
         repeated_sentences=tally.repeated_sentences,
         left_out=sum(getattr(tally, note) for note in leave_out),
+        role_breaks=tally.role_breaks,
+        refusal_check=tally.refusal_check,
     )
 
 

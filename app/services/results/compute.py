@@ -430,15 +430,22 @@ def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:
 def _noted_texts(context: JobContext, rows: JobRows) -> Iterator[NotedTexts]:
     """Yield each model's texts with the notes on them."""
     for n, model in enumerate(context.spec.models):
-        cells = [cell.ordinal for cell in (*context.cells, *context.control) if cell.model == n]
-        tallies = [rows.tallies[ordinal] for ordinal in cells if ordinal in rows.tallies]
-        statuses = ResponseStatuses.sum(
-            response_statuses(tally, 0, context.spec.instrument.leave_out) for tally in tallies
+        own, control = (
+            [rows.tallies[cell.ordinal] for cell in cells if cell.model == n and cell.ordinal in rows.tallies]
+            for cells in (context.cells, context.control)
+        )
+        tallies = [*own, *control]
+        statuses, as_personas = (
+            ResponseStatuses.sum(
+                response_statuses(tally, 0, context.spec.instrument.leave_out) for tally in some
+            )
+            for some in (tallies, own)
         )
         yield NotedTexts(
             model.label,
             statuses.answered + statuses.refused + statuses.filtered + statuses.no_answer,
             statuses,
+            as_personas,
             [*{word for tally in tallies for word in tally.tags}],
             [*{word for tally in tallies for word in tally.finish_words}],
         )

@@ -18,6 +18,7 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.judging import thoughts
 from app.domain.judging.grouping import Grouping
 from app.domain.judging.hardening import Hardening
+from app.domain.judging.refusal_check import RefusalCheck
 from app.domain.judging.repair import Repair
 from app.domain.personagym.diversity import SAME_ATTRIBUTES, SAME_WORDING
 from app.domain.personagym.generation import MOST_FRUITLESS, PersonaGeneration
@@ -104,7 +105,8 @@ def manifest(
         "thoughts": thoughts.VERSION,
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
-        **({} if spec.repair is None else {"repair": _repair(spec.repair)}),
+        **({} if spec.repair is None else {"repair": _asked_by(spec.repair)}),
+        **({} if spec.refusal_check is None else {"refusal_check": _asked_by(spec.refusal_check)}),
         **({} if spec.reply == "text" else {"reply": spec.reply}),
         **({} if not spec.profiles else {"profiles": _profiles(spec)}),
         **({"control": True} if spec.control else {}),
@@ -127,8 +129,8 @@ def _hardening(hardening: Hardening) -> dict[str, Any]:
     }
 
 
-def _repair(repair: Repair) -> dict[str, Any]:
-    return {"instrument": {"version": repair.version, "sha256": repair.content_hash}}
+def _asked_by(prompts: Repair | RefusalCheck) -> dict[str, Any]:
+    return {"instrument": {"version": prompts.version, "sha256": prompts.content_hash}}
 
 
 def _judging(grouping: Grouping, check: JudgingCheck | None) -> dict[str, Any]:
@@ -256,6 +258,7 @@ def _own_deviations(spec: JobSpec) -> list[str]:
         *_leaving_out(spec),
         *_repair_deviations(spec),
         *_reply_deviations(spec),
+        *_refusal_check_deviations(spec),
         *_reuse_deviations(spec.reuse),
     ]
 
@@ -348,6 +351,14 @@ def _leaving_out(spec: JobSpec) -> Iterator[str]:
     if spec.instrument.leave_out:
         left = " and ".join(kinds[note] for note in spec.instrument.leave_out)
         yield f"Judges were not asked about {left}; the paper's judge all sentences."
+
+
+def _refusal_check_deviations(spec: JobSpec) -> list[str]:
+    if spec.refusal_check is None:
+        return []
+    judge = spec.judges[spec.asked_judges[0]].label
+    asked = f"Where the rules were unsure whether a text is a refusal, {judge} was asked, with our own prompt"
+    return [f"{asked}; refusal_check of the responses' counts says how often."]
 
 
 def _reuse_deviations(reuse: Reuse) -> Iterator[str]:

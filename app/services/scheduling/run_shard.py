@@ -185,7 +185,7 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext)
             finished = await _finish_preparation(connection, claim, context)
         else:
             finished = await shards.finish(connection, claim)
-            if finished and context.spec.repair is not None:
+            if finished and context.spec.keeps_replies:
                 await stored_rows.forget_unread_replies(connection, claim)
         if finished and context.spec.reuse.wanted:
             await response_cache.store_reuse(connection, claim.shard_id)

@@ -17,6 +17,7 @@ from app.instruments.grouped_loader import load_grouped
 from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
+from app.instruments.refusal_check_loader import load_refusal_check
 from app.instruments.repair_loader import load_repair
 from app.instruments.rules import RULES
 from tests.job_requests import a_dimension, a_job, a_model, a_persona
@@ -42,6 +43,7 @@ CATALOG = Catalog(
     grouped=load_grouped(),
     hardened=load_hardened(),
     repair=load_repair(),
+    refusal_check=load_refusal_check(),
     model_problem=lambda connection, name: (
         None if connection in {"sim", "acme"} else f"no connection {connection}"
     ),

@@ -10,6 +10,7 @@ from app.instruments.hardened_loader import load_hardened
 from app.instruments.loader import load_atomic, versions_of
 from app.instruments.personagym_loader import load_personagym
 from app.instruments.profiles_loader import load_profiles
+from app.instruments.refusal_check_loader import load_refusal_check
 from app.instruments.repair_loader import load_repair
 
 LOADERS: Mapping[str, Callable[[str], Any]] = {
@@ -18,6 +19,7 @@ LOADERS: Mapping[str, Callable[[str], Any]] = {
     "hardened": load_hardened,
     "personagym": load_personagym,
     "profiles": lambda version: next(iter(load_profiles(version).values())),
+    "refusal_check": load_refusal_check,
     "repair": load_repair,
 }
 FILE = Path(__file__).parents[2] / "golden" / "instruments.sha256"

@@ -17,8 +17,10 @@ from app.db.batches import calls as batch_calls
 from app.db.execution import shards
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
+from app.domain.instruments.refusal import Refusal, RefusalRules
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.execution import Execution
+from app.domain.jobs.request import JudgingIn
 from app.domain.jobs.status import JobStatus
 from app.llm.batches.gateway import BatchGateway
 from app.llm.connections.connections import load_connections
@@ -168,6 +170,23 @@ async def survived(service: Service, job: JobRow) -> None:
         if (await service.job(job)).status is JobStatus.COMPLETED:
             return
     raise AssertionError("not completed")
+
+
+class TestRefusalChecks:
+    async def test_follow_their_texts_in_a_further_round_and_are_asked_once(
+        self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch, connection: str
+    ) -> None:
+        monkeypatch.setattr(RefusalRules, "read", lambda *_: Refusal.UNSURE)
+        monkeypatch.setattr(RefusalRules, "is_refusal", lambda *_: False)
+        died = dying_once(monkeypatch, batches, "store_answers")
+        job = await batched_job(service, connection, judging=JudgingIn(refusals="judge"))
+        await survived(service, job)
+        assert died
+        assert set(service.asked(job).values()) == {1}
+        texts = await execute(engine, "SELECT notes ->> 'refusal_check', input_tokens IS NULL FROM responses")
+        assert {tuple(row) for row in texts} <= {("No", False), ("Yes", False)}
+        answered = "SELECT count(*) FROM calls WHERE stage = 'refusal_check' AND outcome = 'ok'"
+        assert await scalar(engine, answered) == len(texts) > 0
 
 
 class TestDeath:

@@ -59,7 +59,22 @@ class TestNotes:
             "unknown_finish_word": "tired",
             "cut_off": None,
             "repeated_sentences": [[33, 40]],
+            "role_breaks": [],
+            "refusal_check": None,
         }
+
+    async def test_breaks_of_the_role_are_counted_per_sentence_and_leave_the_scores_alone(
+        self, worker: Worker, writer: OverHttp, engine: AsyncEngine
+    ) -> None:
+        writer.writes = lambda: openai({"content": "I love parties. As an AI, I adore people. It is fun."})
+        job, results = await ended(worker, await new_job(engine))
+        cell = results["cells"][0]
+        counts = {"answered": 2, "refused": 0, "sentences": 6, "role_breaks": 2}
+        assert cell["generation"] == cell["generation"] | counts
+        assert cell["units"]["scored"] == 6
+        assert warned(results)["role_breaks"][1] == 6
+        (first, _) = await page(worker, job)
+        assert first["notes"]["role_breaks"] == [[16, 41]]
 
     async def test_of_ordinary_texts_there_are_none(
         self, worker: Worker, writer: OverHttp, engine: AsyncEngine

@@ -6,10 +6,19 @@ import pytest
 import yaml
 
 from app.domain.instruments.refusal import LanguageRules, Refusal, RefusalRules
+from app.domain.instruments.segmentation import units_at
 from app.instruments.loader import load_atomic
 
 GOLDEN = yaml.safe_load((Path(__file__).parents[3] / "golden" / "refusals.yaml").read_text(encoding="utf-8"))
 RULES = load_atomic().refusal
+
+
+def breaks(*sentences: str) -> list[str]:
+    """The sentences of a text that break the role."""
+    text = " ".join(sentences)
+    starts = [text.index(sentence) for sentence in sentences]
+    ends = [start + len(each) for start, each in zip(starts, sentences, strict=True)]
+    return [unit.text for unit in RULES.breaks(text, units_at(text, starts, ends))]
 
 
 def held_out(text: str) -> bool:
@@ -37,7 +46,7 @@ class TestLabelledTexts:
 
     def test_breaks_of_the_role_are_told_from_answers(self) -> None:
         entries = [(label, text) for _, label, text, _ in GOLDEN if label != "refusal"]
-        wrong = [text for label, text in entries if (RULES.breaks(text, [text]) > 0) != (label == "break")]
+        wrong = [text for label, text in entries if bool(breaks(text)) != (label == "break")]
         assert len(wrong) <= len(entries) * 0.05, wrong
 
     def test_are_distinct_with_a_source_each(self) -> None:
@@ -73,7 +82,7 @@ class TestOpening:
     def test_hostile_repetition_costs_little(self, unit: str) -> None:
         start = time.process_time()
         RULES.read(unit * 1000)
-        RULES.breaks(unit * 1000, [unit * 1000])
+        breaks(unit * 1000)
         assert time.process_time() - start < 10
 
     @pytest.mark.parametrize(
@@ -103,9 +112,9 @@ class TestUnsure:
 
 
 class TestBreaks:
-    def test_sentences_are_counted(self) -> None:
+    def test_are_found_by_sentence(self) -> None:
         sentences = ["I love hiking.", "As an AI, I only read about it.", "(OOC: shall I go on?)"]
-        assert RULES.breaks(" ".join(sentences), sentences) == 2
+        assert breaks(*sentences) == sentences[1:]
 
     @pytest.mark.parametrize(
         "sentence",
@@ -117,7 +126,7 @@ class TestBreaks:
         ],
     )
     def test_speech_hearsay_and_denials_are_none(self, sentence: str) -> None:
-        assert RULES.breaks(sentence, [sentence]) == 0
+        assert breaks(sentence) == []
 
 
 class TestRules:

@@ -182,7 +182,7 @@ class TestResultsJson:
         assert CellResult.of(result(statuses=statuses)).generation.model_dump() == {
             "planned": 30, "answered": 28, "refused": 2, "filtered": 0, "no_answer": 0, "failed": 0, "empty": 0,
             "truncated": 0, "refused_units": 4, "sentences": 0, "unknown_tags": 0, "unknown_finish_word": 0,
-            "cut_off": 0, "repeated_sentences": 0, "left_out": 0,
+            "cut_off": 0, "repeated_sentences": 0, "left_out": 0, "role_breaks": 0, "refusal_check": 0,
         }  # fmt: skip
 
     def test_a_total_has_its_cells_responses_each_text_once(self) -> None:

@@ -1,0 +1,34 @@
+"""Loads the question to a judge whether a text is a refusal."""
+
+from functools import cache
+from importlib.resources import files
+
+from pydantic import model_validator
+
+from app.domain.judging.refusal_check import RefusalCheck
+from app.instruments.forms import Form, Text, placeholders
+from app.instruments.loader import Source
+
+
+class RefusalCheckFile(Form):
+    """``prompts.yaml``."""
+
+    question: Text
+
+    @model_validator(mode="after")
+    def _check(self) -> "RefusalCheckFile":
+        if placeholders(self.question) != {"text"}:
+            raise ValueError("question must contain exactly the placeholder text")
+        return self
+
+
+@cache
+def load_refusal_check(version: str | None = None) -> RefusalCheck:
+    """Return the question that comes with the package, read once per process.
+
+    Raises:
+        InstrumentError: If the version does not exist or its data are not valid.
+    """
+    source = Source(files("app.instruments"), "refusal_check", version)
+    words = source.read("prompts.yaml", RefusalCheckFile)
+    return RefusalCheck(source.version, source.content_hash(), words.question)

@@ -1,0 +1,153 @@
+"""Judges that tell refusals where the rules are unsure, on a real database."""
+
+import json
+from dataclasses import dataclass, field
+
+import pytest
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from app.db.jobs import jobs
+from app.db.jobs.jobs import JobRow
+from app.domain.errors import InvalidJobError
+from app.domain.jobs.request import JudgingIn
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
+from app.ports import FailureKind, ModelCallError
+from tests.integration.jobs import TENANT, execute, new_job, scalar
+from tests.integration.services.scheduling.test_run_shard import Provider, Worker
+from tests.job_requests import a_model, a_response
+
+pytestmark = pytest.mark.usefixtures("looks_often")
+
+UNSURE = "*shakes his head* I can't help with that."
+WRITTEN, ASKED = "generation/0/0/0", "refusal_check/0/0/0/0"
+
+
+@dataclass
+class Checked(Provider):
+    """Writes a text of which the rules are unsure, and answers whether it is a refusal."""
+
+    text: str = UNSURE
+    answer: str = "Yes"
+    broken: bool = False
+    prompts: list[str] = field(default_factory=list)
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        reply = await super().complete(request)
+        if "refusal_check" not in self.calls[-1]:
+            return reply
+        self.prompts.append(request.user)
+        if self.broken:
+            raise ModelCallError("no", kind=FailureKind.ITEM, code="bad_request", status=400)
+        return ChatReply(self.answer, FinishReason.STOP, Usage(10, 1))
+
+
+@pytest.fixture
+def provider() -> Checked:
+    return Checked()
+
+
+async def one_text(engine: AsyncEngine, refusals: str = "judge") -> JobRow:
+    return await new_job(
+        engine,
+        instructions=(0,),
+        iterations=1,
+        tasks=("social_media_post",),
+        personas=("E-low",),
+        judges=(a_model("simulated/sim-judge"),),
+        judging=JudgingIn(refusals=refusals),  # type: ignore[arg-type] # a literal
+    )
+
+
+async def response(engine: AsyncEngine) -> tuple[object, ...]:
+    (row,) = await execute(engine, "SELECT status, notes ->> 'refusal_check' FROM responses")
+    return tuple(row)
+
+
+@pytest.mark.parametrize(
+    ("answer", "status"),
+    [
+        ("Yes", "refused"),
+        ("**No.** The character declines.", "answered"),
+        ("<think>Yes? It is in the story.</think>\nNo", "answered"),
+        ("Hard to say: yes and no.", "answered"),
+    ],
+)
+async def test_the_first_judge_decides_where_the_rules_are_unsure(
+    answer: str, status: str, engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    provider.answer = answer
+    await worker.run_all(await one_text(engine))
+    assert provider.calls[:2] == [WRITTEN, ASKED]
+    assert UNSURE in provider.prompts[0]
+    assert await response(engine) == (status, answer)
+    assert await scalar(engine, "SELECT count(*) FROM unread_replies") == 0
+    assert (
+        await scalar(engine, "SELECT count(*) FROM calls WHERE stage = 'refusal_check' AND outcome = 'ok'")
+        == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "refusals", "status"),
+    [
+        ("I can't help with that.", "judge", "refused"),
+        ("I love staying at home.", "judge", "answered"),
+        (UNSURE, "rules", "answered"),
+    ],
+)
+async def test_it_is_not_asked_otherwise(
+    text: str, refusals: str, status: str, engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    provider.text = text
+    await worker.run_all(await one_text(engine, refusals))
+    assert provider.prompts == []
+    assert await response(engine) == (status, None)
+
+
+async def test_the_rules_decide_if_the_call_fails(
+    engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    provider.broken = True
+    await worker.run_all(await one_text(engine))
+    assert await response(engine) == ("answered", None)
+
+
+async def test_a_worker_that_takes_over_asks_only_the_judge(
+    engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    job = await one_text(engine)
+    await execute(
+        engine,
+        "INSERT INTO unread_replies (cell_id, run, path, tenant, raw, finish_reason)"
+        f" SELECT id, 0, '{WRITTEN}', tenant, '{UNSURE.replace(chr(39), chr(39) * 2)}', 'stop' FROM cells",
+    )
+    await worker.run_all(job)
+    assert provider.calls == [ASKED]
+    assert await response(engine) == ("refused", "Yes")
+
+
+async def test_results_count_the_checks_and_name_the_deviation(
+    engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    job = await one_text(engine)
+    await worker.run_all(job)
+    await worker.finalize(job)
+    async with engine.connect() as connection:
+        found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
+    counts = {"refused": 1, "refusal_check": 1, "role_breaks": 0}
+    assert found["cells"][0]["generation"] == found["cells"][0]["generation"] | counts
+    assert found["manifest"]["refusal_check"]["instrument"]["version"] == "v1"
+    assert any("unsure whether a text is a refusal" in each for each in found["manifest"]["deviations"])
+    assert [each["calls"] for each in found["usage"]["by_model"] if each["stage"] == "refusal_check"] == [1]
+
+
+async def test_existing_texts_have_no_judge_for_it(engine: AsyncEngine) -> None:
+    with pytest.raises(InvalidJobError) as error:
+        await new_job(
+            engine,
+            models=(),
+            instructions=None,
+            responses=(a_response("E-low", "essay", UNSURE),),
+            judging=JudgingIn(refusals="judge"),
+        )
+    assert [each.pointer for each in error.value.errors] == ["/judging/refusals"]
