@@ -103,11 +103,7 @@ SENTENCES = (
     "Phone calls make me nervous.",
     "The soup needs more salt.",
     "I invited the whole office.",
-    "Weekends alone are the best.",
-    "Iron is heavier than wood.",
-    "I chat with everyone on the train.",
     "I never speak in meetings.",
-    "The clock has stopped.",
 )
 """Enough of them for the checks of judges, which need 20."""
 
