@@ -22,7 +22,7 @@ def breaks(*sentences: str) -> list[str]:
 
 
 def held_out(text: str) -> bool:
-    """A quarter of the texts, by hash. Rules are not changed for errors among these."""
+    """A quarter of the texts, by hash: rules are not to be changed for errors among these."""
     return hashlib.sha256(text.encode()).digest()[0] < 64
 
 
