@@ -1057,7 +1057,7 @@ class ResultWarning(TypedDict):
     """A reason to doubt the results."""
 
     code: str
-    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, `repeated_sentences`, `role_breaks` (models under test)."""
+    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, `repeated_sentences`, `role_breaks` (models under test); `conversations` (existing texts)."""
     message: str
     """In words. May contain names that the client chose."""
     of: Literal["sentences", "grades", "all"]
@@ -2512,6 +2512,8 @@ class ResponseIn(TypedDict):
     """Number of its persona instruction, from 0."""
     model: NotRequired[str]
     """The model's name for the results."""
+    conversation: NotRequired[str | None]
+    """Its conversation, if it is a turn of one. Turns depend on each other: cells with several of one conversation have no intervals and no RC_atom."""
     units: NotRequired[Sequence[str]]
     """Its sentences, if another segmentation is to be used than the service's."""
     verdicts: NotRequired[Sequence[VerdictsIn]]
@@ -2985,6 +2987,8 @@ class JudgedResponse(TypedDict):
     """The persona's description. Untrusted text."""
     persona_traits: list[str]
     """All of the persona's traits in words, such as `high in extraversion`."""
+    conversation: NotRequired[str | None]
+    """The conversation of which it is a turn; `null` for other texts."""
     figures: NotRequired[list[ResponseFigures]]
     """Its figures on each dimension on which its sentences have verdicts."""
     notes: NotRequired[TextNotes | None]

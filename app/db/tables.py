@@ -331,6 +331,8 @@ class Response(Base):
     """What the model thought before it wrote the text; empty where its provider keeps that to itself."""
     notes: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     """What is odd about the text (:class:`app.domain.judging.text_notes.TextNotes`); null if nothing."""
+    conversation: Mapped[str | None]
+    """Its conversation, if it is an existing text that is a turn of one."""
 
 
 class Verdict(Base):

@@ -60,10 +60,12 @@ class Collector:
     Args:
         options: What the user says beside the file.
         keep: Takes the responses.
+        file: The file's name.
     """
 
-    def __init__(self, options: Options, keep: Keep) -> None:
+    def __init__(self, options: Options, keep: Keep, file: str = "") -> None:
         self._options = options
+        self._file = file
         self._keep = keep
         self._gym_tasks = options.gym_tasks.keys()
         self._found = 0
@@ -132,6 +134,8 @@ class Collector:
         response: dict[str, Any] = {"persona": persona, "task": task, "model": model}
         response |= {"text": said.text} if said.text else {}
         response |= {"units": list(said.units)} if said.units else {}
+        if said.conversation is not None:
+            response["conversation"] = _conversation_of(self._file, said.conversation)
         if said.verdicts:
             response["verdicts"] = [each._asdict() for each in said.verdicts]
             self._judges |= dict.fromkeys(each.judge for each in said.verdicts)
@@ -520,7 +524,7 @@ class Collector:
             notes.insert(
                 0,
                 f"Warning: {self._conversation_texts:,} texts are turns of conversations and depend on each other."
-                " Results treat them as independent runs: do not use their intervals or RC_atom.",
+                " Cells with several turns of one conversation get no intervals and no RC_atom.",
             )
         if self._unnamed_models:
             notes.append("Some texts name no model; they are called `imported` unless you choose a model.")
@@ -548,6 +552,14 @@ def _id_of(description: str, name: str | None) -> str:
     words = _WORD.findall((name or description).casefold())[:4]
     digest = hashlib.sha256(description.encode()).hexdigest()[:8]
     return "-".join([*(word[:16] for word in words), digest])
+
+
+def _conversation_of(file: str, key: str) -> str:
+    """A conversation's name, distinct from those of other files in the same job."""
+    name = " ".join(_visible(f"{file}#{key}").split())
+    if len(name) <= MOST_IN_NAME and name.isprintable():
+        return name
+    return hashlib.sha256(name.encode()).hexdigest()[:16]
 
 
 def _fault_of_question(prompt: str | None) -> str | None:

@@ -26,6 +26,9 @@ SAMPLE_BYTES = 16 * 1024 * 1024
 """How much of one file in an archive is unpacked: logs also have every event."""
 LIST_BYTES = SAMPLE_BYTES + 1  # of a file that is not packed so much is read at once
 """How long an archive's list of files may be, which is held in memory."""
+ATTACHMENT = "attachment://"
+_MEDIA = {"image", "audio", "video", "document", "data"}
+_WITH_TEXTS = ("input", "messages", "output")
 LOCAL_HEADER = 30
 ZSTANDARD = 93
 """The method by which Inspect packs; Python knows it from 3.14 on."""
@@ -174,9 +177,53 @@ def _model_of(unpacker: _Unpacker) -> str | None:
 
 def _whole_sample(place: str, sample: Any, model: str | None) -> Iterator[Record]:
     try:
-        yield _read_sample(place, sample, model)
+        yield _read_sample(place, _with_attachments(sample), model)
     except WrongRecordError as error:
         yield Refused(f"{place}{error.field}", error.reason)
+
+
+def _with_attachments(sample: Any) -> Any:
+    """A sample with its attachments in place of their references, where texts are read.
+
+    Inspect moves long values into ``attachments``: https://inspect.aisi.org.uk/eval-logs.html
+    """
+    if not isinstance(sample, dict):
+        return sample
+    known = sample.get("attachments")
+    resolve = _Attachments(known if isinstance(known, dict) else {}).resolve
+    return sample | {name: resolve(sample[name], f"/{name}") for name in _WITH_TEXTS if name in sample}
+
+
+class _Attachments:
+    """Replaces references to attachments; a reference within an attachment is text."""
+
+    def __init__(self, known: Mapping[str, Any]) -> None:
+        self._known = known
+        self._left = SAMPLE_BYTES
+
+    def resolve(self, value: Any, place: str) -> Any:
+        """A value with the attachments that it refers to.
+
+        Raises:
+            WrongRecordError: If one is missing, or they are too long together.
+        """
+        if isinstance(value, dict):
+            others = value.keys() & _MEDIA  # of which no text is read
+            return {
+                name: each if name in others else self.resolve(each, f"{place}/{name}")
+                for name, each in value.items()
+            }
+        if isinstance(value, list):
+            return [self.resolve(each, f"{place}/{n}") for n, each in enumerate(value)]
+        if not isinstance(value, str) or not value.startswith(ATTACHMENT):
+            return value
+        found = self._known.get(value.removeprefix(ATTACHMENT))
+        if not isinstance(found, str):
+            raise WrongRecordError(place, f"refers to an attachment that the log lacks ({value[:60]})")
+        self._left -= len(found)
+        if self._left < 0:
+            raise WrongRecordError(place, f"has attachments of more than {SAMPLE_BYTES:,} characters")
+        return found
 
 
 def _read_sample(place: str, sample: Any, model: str | None) -> Record:

@@ -117,6 +117,7 @@ def _exported(place: str, row: dict[str, Any]) -> Said | Refused:
         number(row, "run"),
         number(row, "instruction"),
         scores=_grade(row),
+        conversation=text_or_none(row.get("conversation")),
     )
 
 

@@ -303,7 +303,7 @@ class FileImport:
         self._mapping = found.mapping(document, options) if callable(found.mapping) else found.mapping
         self._notes = list(found.notes(document, options))
         self._records = found.read(document, options)
-        self._collector = Collector(options, keep)
+        self._collector = Collector(options, keep, name)
 
     def read(self, most: int) -> bool:
         """Reads some more of its records; whether there may be others."""

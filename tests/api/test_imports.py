@@ -70,6 +70,7 @@ def test_a_job_on_every_file_with_a_built_in_persona_can_be_submitted(
     more = GYM if any("question" in each for each in found["job"]["responses"]) else {}
     answer = stack.post("/v1/jobs", WITH | found["job"] | more)
     assert answer.status_code == 202, answer.text
+    stack.wait(answer.json()["id"], "completed")
 
 
 @pytest.mark.parametrize("path", sorted(WRITTEN.glob("*[!d]")), ids=lambda path: path.name)
@@ -77,6 +78,7 @@ def test_a_job_on_every_file_that_a_tool_wrote_can_be_submitted(stack: Service, 
     found = read(stack, path.read_bytes(), name=path.name, persona="E-high").json()
     answer = stack.post("/v1/jobs", WITH | found["job"])
     assert answer.status_code == 202, answer.text
+    stack.wait(answer.json()["id"], "completed")
 
 
 @pytest.mark.usefixtures("nothing_created")
@@ -259,6 +261,85 @@ class TestCommand:
         stack.wait(id_, "completed")
         texts = {each["text"] for each in stack.get(f"/v1/jobs/{id_}/responses").json()["data"]}
         assert texts == {"I read at home.", "I slept."}
+
+
+@pytest.fixture(scope="module", params=["body", "upload", "copy"])
+def chats(stack: Service, request: pytest.FixtureRequest) -> str:
+    """A finished job on two chats of three turns and one of a single turn, by three ways into the database."""
+    said = ["I love parties. I hate noise.", "I talk to everybody. The bus is late.", "I am shy."]
+    chats = [[*said], [*reversed(said)], ["I danced until four. It rained."]]
+    messages = [
+        [each for n, text in enumerate(chat) for each in (f"user: Question {n}?", f"assistant: {text}")]
+        for chat in chats
+    ]
+    lines = [
+        {"messages": [dict(zip(("role", "content"), each.split(": "), strict=True)) for each in chat]}
+        for chat in messages
+    ]
+    data = json_lines(*lines)
+    found = read(stack, data, name="chats.jsonl", persona="E-high").json()
+    assert found["notes"][0].startswith("Warning: 6 texts are turns of conversations")
+    body = WITH | found["job"]
+    if request.param == "upload":
+        records = json_lines(*body["responses"])
+        tus = {"Tus-Resumable": "1.0.0"}
+        made = stack.http.post("/v1/uploads", headers=tus | {"Upload-Length": str(len(records))})
+        headers = tus | {"Upload-Offset": "0", "Content-Type": "application/offset+octet-stream"}
+        assert stack.http.patch(made.headers["location"], content=records, headers=headers).status_code == 204
+        body["responses"] = {"upload": made.headers["location"].rpartition("/")[2]}
+    first = stack.wait(stack.submit(body)["id"], "completed")["id"]
+    if request.param != "copy":
+        return str(first)
+    again = {"personas": ["E-high"], "tasks": ["social_media_post"], "responses": {"job": first}}
+    return str(stack.wait(stack.submit(WITH | again)["id"], "completed")["id"])
+
+
+class TestConversations:
+    """Turns of one conversation depend on each other: they are no repeated runs."""
+
+    def test_give_no_intervals_and_no_retest_consistency(self, stack: Service, chats: str) -> None:
+        results = stack.get(f"/v1/jobs/{chats}/results").json()
+        (cell,) = results["cells"]
+        assert cell["runs"] == 3, "conversations, not turns"
+        for found in (cell, next(each for each in results["totals"] if each["by"] == ["model"])):
+            metric = found["metrics"]["acc_atom"]
+            assert metric["value"] is not None
+            assert (metric["ci95"], metric["ci95_wordings"]) == (None, None)
+            assert metric["ci95_reason"].startswith("dependent_turns: ")
+            assert found["metrics"]["rc_atom"]["value"] is None
+        assert cell["metrics"]["acc_atom"]["n"] == 3
+        assert cell["metrics"]["rc_atom"]["reason"].startswith("dependent_turns: ")
+        assert results["headline"] == "The texts are turns of conversations: figures have no intervals."
+        (warning,) = [each for each in results["warnings"] if each["code"] == "conversations"]
+        assert warning["message"].startswith("6 texts are turns of 2 conversations")
+
+    def test_are_named_in_report_terminal_comparison_and_gate(self, stack: Service, chats: str) -> None:
+        words = "turns of 2 conversations and depend on each other"
+        assert words in stack.get(f"/v1/jobs/{chats}/report?format=html").text
+        url = str(stack.http.base_url).rstrip("/")
+        for command in (["results", chats], ["status", chats]):
+            shown = CliRunner().invoke(app, command, env={"ASSAY_URL": url, "COLUMNS": "400"})
+            assert words in shown.output
+        gate = stack.get(f"/v1/jobs/{chats}/gate", params={"threshold": "acc_atom>=0.01"}).json()
+        assert gate["verdict"] == "inconclusive"
+        assert "turns of one conversation" in gate["checks"][0]["reason"]
+        sides = {"a": {"job": chats}, "b": {"baseline": "GPT-3.5-turbo"}}
+        answer = stack.post("/v1/comparisons", sides)
+        assert answer.status_code == 200, answer.text
+        compared = answer.json()
+        assert words in compared["a"]["warnings"][0]["message"]
+        for difference in compared["differences"]:
+            assert (difference["ci95"], difference["p_value"]) == (None, None)
+            assert difference["ci95_reason"].startswith("dependent_turns: ")
+        by_items = stack.post("/v1/comparisons", sides | {"pairing": "items"})
+        assert by_items.status_code == 422
+
+    def test_are_exported(self, stack: Service, chats: str) -> None:
+        rows = stack.get(f"/v1/jobs/{chats}/report?format=jsonl&level=verdicts").text.splitlines()
+        names = {json.loads(row).get("conversation") for row in rows}
+        assert len(names - {None}) == 2
+        responses = stack.get(f"/v1/jobs/{chats}/responses").json()["data"]
+        assert sum(each["conversation"] is not None for each in responses) == 6
 
 
 def test_the_documented_commands_work(stack: Service, tmp_path: Path) -> None:

@@ -159,9 +159,9 @@ def _given(columns: dict[str, str]) -> str:
 _GIVEN_KEYS = _given(_KEYS)
 _INSERT = (
     "INSERT INTO responses (tenant, cell_id, run, item, instruction, status, verdicts_due, text, thoughts, error,"
-    " notes, unit_starts, unit_ends)"
+    " notes, conversation, unit_starts, unit_ends)"
     " SELECT :tenant, given.cell_id, given.run, given.item, given.instruction, given.status, given.verdicts_due,"
-    "  r.text, r.thoughts, r.error, CASE WHEN given.starts IS NULL THEN {notes} ELSE CAST(given.notes AS jsonb) END,"
+    "  r.text, r.thoughts, r.error, CASE WHEN given.starts IS NULL THEN {notes} ELSE CAST(given.notes AS jsonb) END, r.conversation,"
     "  coalesce(CAST(given.starts AS int[]), {starts}),"
     "  coalesce(CAST(given.ends AS int[]), {ends})"
     f" FROM unnest({_given(_COLUMNS)}) AS given ({', '.join(_COLUMNS)})"

@@ -79,7 +79,7 @@ _RESPONSES = _Insertion(
     ["tenant"],
     {"cell_id": "bigint"}
     | dict.fromkeys(("run", "item", "instruction"), "int")
-    | dict.fromkeys(("status", "text", "thoughts", "error"), "text")
+    | dict.fromkeys(("status", "text", "thoughts", "error", "conversation"), "text")
     | {"notes": "jsonb", "verdicts_due": "int", "unit_starts": "int[]", "unit_ends": "int[]"},
 )
 _GRADES = _Insertion(
@@ -166,6 +166,7 @@ class NewResponse:
     verdicts: Sequence[NewVerdicts] = ()
     doubtful: Collection[int] = ()
     grades: Sequence[NewGrade] = ()
+    conversation: str | None = None
 
     @property
     def sentences(self) -> int:
@@ -240,6 +241,7 @@ async def insert_job(
                 r.text,
                 r.thoughts,
                 r.error,
+                r.conversation,
                 r.notes,
                 r.verdicts_due,
                 *_spans(r),

@@ -35,6 +35,7 @@ class ResponseRecord(NamedTuple):
     reasoning_tokens: int | None
     thoughts: str | None
     notes: Mapping[str, Any] | None
+    conversation: str | None
     over: bool
     """Whether it would make its page too large: it comes without text and units then."""
 
@@ -81,7 +82,7 @@ _RESPONSE_COLUMNS = (
     "ordinal, run, item, instruction, status, CASE WHEN NOT over THEN text END,"
     " CASE WHEN NOT over THEN unit_starts END, CASE WHEN NOT over THEN unit_ends END,"
     " finish_reason, error, input_tokens, output_tokens, reasoning_tokens, CASE WHEN NOT over THEN thoughts END,"
-    " notes, over"
+    " notes, conversation, over"
 )
 _OVER = (
     "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0) + coalesce(octet_length(thoughts), 0))"

@@ -108,6 +108,8 @@ class ResponseTally:
         refusal_check: Texts of which a judge was asked whether they are refusals.
         tags: Different unknown tags, each text's first.
         finish_words: Different unknown words for why models stopped.
+        turns: Responses that are turns of conversations.
+        conversations: Different conversations.
     """
 
     cell: int
@@ -129,6 +131,19 @@ class ResponseTally:
     refusal_check: int = 0
     tags: Sequence[str] = ()
     finish_words: Sequence[str] = ()
+    turns: int = 0
+    conversations: int = 0
+
+    @property
+    def dependent(self) -> bool:
+        """Whether several responses are turns of one conversation."""
+        return self.turns > self.conversations
+
+    @property
+    def independent(self) -> int:
+        """Conversations, and responses that belong to none."""
+        written = self.answered + self.refused + self.failed + self.filtered + self.no_answer
+        return self.conversations + written - self.turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,7 +352,8 @@ async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str
             " count(notes -> 'refusal_check'),"
             " coalesce(array_agg(DISTINCT notes -> 'unknown_tags' ->> 0) FILTER (WHERE notes ? 'unknown_tags'), '{}'),"
             " coalesce(array_agg(DISTINCT notes ->> 'unknown_finish_word')"
-            "  FILTER (WHERE notes ? 'unknown_finish_word'), '{}')"
+            "  FILTER (WHERE notes ? 'unknown_finish_word'), '{}'),"
+            " count(r.conversation), count(DISTINCT r.conversation)"
             " FROM cells c JOIN responses r ON r.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant GROUP BY c.ordinal"
         ),

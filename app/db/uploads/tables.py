@@ -77,6 +77,7 @@ class UploadRecord(Base):
     """What imported judges said of it; see :mod:`app.domain.uploads.judged`."""
     notes: Mapped[dict[str, Any] | None] = mapped_column(JSONB)
     """What is odd about the text (:class:`app.domain.judging.text_notes.TextNotes`); null if nothing."""
+    conversation: Mapped[str | None]
 
 
 class UploadPart(Base):

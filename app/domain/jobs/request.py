@@ -242,6 +242,12 @@ class ResponseIn(Body):
         description="Number of its persona instruction, from 0.",
     )
     model: Line = Field("provided", description="The model's name for the results.")
+    conversation: Line | None = Field(
+        None,
+        description="Its conversation, if it is a turn of one. Turns depend on each other: cells with several of "
+        "one conversation have no intervals and no RC_atom.",
+        examples=["chat-17"],
+    )
     units: Annotated[list[Prose], in_parts(100, MOST_UNITS)] = Field(
         default_factory=list,
         max_length=MOST_UNITS,

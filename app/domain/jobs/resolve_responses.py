@@ -70,7 +70,10 @@ class ResponsesPlacer:
             units = tuple(unit.strip() for unit in text.units)
             grades = self._verdicts.grades(text, cell, pointer)
             placed.append(
-                ProvidedResponse(cell.ordinal, run, item, text.instruction, text.text, units, given, grades)
+                ProvidedResponse(
+                    *(cell.ordinal, run, item, text.instruction, text.text, units, given, grades),
+                    conversation=text.conversation if isinstance(text, ResponseIn) else None,
+                )
             )
         return tuple(placed)
 

@@ -35,6 +35,7 @@ class ProvidedResponse:
             answer to a PersonaGym question.
         units: Its sentences, where they are not to be found by the segmenter.
         verdicts: What imported judges said of its sentences, and ``grades`` of an answer to PersonaGym's question: judge and grade.
+        conversation: Its conversation, if it is a turn of one and stored nowhere else.
     """
 
     cell: int
@@ -45,6 +46,7 @@ class ProvidedResponse:
     units: tuple[str, ...] = ()
     verdicts: tuple[ImportedScores, ...] = ()
     grades: tuple[tuple[int, int | None], ...] = ()
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -246,6 +246,9 @@ class JudgedResponse:
         tuple[str, ...],
         Field(description="All of the persona's traits in words, such as `high in extraversion`."),
     ]
+    conversation: Annotated[
+        str | None, Field(description="The conversation of which it is a turn; `null` for other texts.")
+    ] = None
     figures: Annotated[
         tuple[ResponseFigures, ...],
         Field(description="Its figures on each dimension on which its sentences have verdicts."),

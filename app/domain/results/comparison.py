@@ -19,6 +19,7 @@ from app.domain.results.baselines import BaselineCell, Baselines
 from app.domain.results.contract import CellResult, Results
 from app.domain.results.unpaired import UnpairedDifference
 from app.domain.results.warnings import ResultWarning
+from app.domain.statistics.cells import TURNS
 from app.domain.statistics.crossed import crossed_difference
 from app.domain.statistics.design import DesignCell, Population, Stratum
 from app.domain.statistics.groups import PersonaSample
@@ -62,6 +63,7 @@ class Figure:
             not depend on it, and where nobody knows.
         n: What it was taken over; runs, of RC.
         wordings: How far it lies above what it would be without each persona instruction; ``None`` where that is not known.
+        turns: Whether it is of texts that are turns of one conversation.
     """
 
     value: float | None
@@ -70,6 +72,7 @@ class Figure:
     sentences: float | None = None
     n: int = 0
     wordings: Mapping[str, float] | None = None
+    turns: bool = False
 
 
 Figures = Mapping[tuple[str, Place], Figure]
@@ -470,7 +473,7 @@ def asked_of(place: Place) -> str:
 
 
 def _figure(metric: Metric, scale: tuple[float, float]) -> Figure:
-    return Figure(metric.value, metric.reason, scale, n=metric.n)
+    return Figure(metric.value, metric.reason, scale, n=metric.n, turns=metric.ci95_reason == TURNS)
 
 
 def _obstacle(one: Figure | None, other: Figure | None) -> str | None:
@@ -488,6 +491,8 @@ def _obstacle(one: Figure | None, other: Figure | None) -> str | None:
 
 def obstacle_to_tests(metric: str, task: str | None, a: Figures, b: Figures) -> str | None:
     """Why a difference may not be the models', whatever its interval; ``None`` if it is theirs."""
+    if any(side[key].turns for key in _shared(metric, task, a, b) for side in (a, b)):
+        return TURNS
     return other_length(metric, task, a, b) or other_runs(metric, task, a, b)
 
 

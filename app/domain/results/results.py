@@ -75,6 +75,7 @@ class MeasuredCell:
         varied: How each metric over all judges varies, from which totals' intervals follow; empty where nothing is known of runs.
         coverage: Which share of its planned verdicts the metrics are of; ``None`` where that is not known.
         corrected: What may be missing can do to ACC_atom; ``None`` where that is not known.
+        turns: Whether several of its texts are turns of one conversation.
     """
 
     model: str
@@ -91,6 +92,7 @@ class MeasuredCell:
     varied: Mapping[str, Variability] = field(default_factory=dict, compare=False, repr=False)
     coverage: Coverage | None = None
     corrected: Corrected | None = None
+    turns: bool = False
 
     @property
     def key(self) -> tuple[str, str, str, str, str]:

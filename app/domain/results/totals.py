@@ -17,7 +17,7 @@ from app.domain.results.correlations import correlations, length_effects
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
 from app.domain.results.results import JudgeResult, Measured, MeasuredCell, ResponseStatuses, Total
-from app.domain.statistics.cells import fewest_wordings, shape_of
+from app.domain.statistics.cells import fewest_wordings, shape_of, without_intervals
 from app.domain.statistics.design import DesignCell, Population, Shape, Stratum, components, error, interval
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.variability import Variability
@@ -125,7 +125,9 @@ def summarize(
         )
         for label in labels
     )
-    sample = None if seed is None else PersonaSample([cell.persona for cell in cells], seed)
+    sample = None
+    if seed is not None and not any(cell.turns for cell in cells):
+        sample = PersonaSample([cell.persona for cell in cells], seed)
     return Measured(
         cells=ordered,
         totals=totals(ordered, intervals=seed is not None),
@@ -184,7 +186,9 @@ def _corrected(cells: Sequence[MeasuredCell], *, intervals: bool) -> Corrected |
         if (value := one.acc_atom_composite.value) is not None
     ]
     metric = _mean(members, NO_CELL)
-    if intervals:
+    if any(cell.turns for cell, _ in found):
+        metric = without_intervals(metric, *INTERVALS)
+    elif intervals:
         metric = _within(metric, members, UNIT_RANGE, Shape.SHARE, fewest_wordings("acc_atom"))
     return Corrected(
         acc_atom_composite=metric,
@@ -214,6 +218,8 @@ def _over_cells(
     metric = _mean(members, reason)
     if not intervals or metric.value is None:
         return metric
+    if any(cell.turns for cell in cells):
+        return without_intervals(metric, *INTERVALS)
     scale = cells[0].scale
     bounds = range_of(name, (float(scale.minimum), float(scale.maximum)))
     return _within(metric, members, bounds, shape_of(name), fewest_wordings(name))

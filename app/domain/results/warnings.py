@@ -18,6 +18,7 @@ from app.domain.suggestion import some_of
 
 NO_EFFECT = "no_effect"
 TIME_OUTS = "time_outs"
+TURNS = "conversations"
 
 
 class ResultWarning(Answer):
@@ -26,7 +27,8 @@ class ResultWarning(Answer):
     code: str = Field(
         description="`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` "
         "(judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, "
-        "`repeated_sentences`, `role_breaks` (models under test).",
+        "`repeated_sentences`, `role_breaks` (models under test); `conversations` "
+        "(existing texts).",
         examples=["one_score"],
     )
     message: str = Field(description="In words. May contain names that the client chose.")
@@ -201,6 +203,26 @@ MOST_WORDS = 3
 """Words that a warning lists."""
 
 
+def turn_warnings(cells: Sequence[tuple[int, int]]) -> Iterator[ResultWarning]:
+    """A warning if several texts of a cell are turns of one conversation.
+
+    Args:
+        cells: Each cell's number of turns and of conversations.
+    """
+    dependent = [(turns, conversations) for turns, conversations in cells if turns > conversations]
+    if dependent:
+        turns, conversations = (sum(each) for each in zip(*dependent, strict=True))
+        yield ResultWarning(
+            code=TURNS,
+            message=f"{turns:,} texts are turns of {conversations:,} conversations and depend on each other. "
+            "Their cells have no intervals and no RC_atom; n counts conversations.",
+            of="all",
+            value=turns / conversations,
+            n=conversations,
+            limit=1.0,
+        )
+
+
 def headline(warnings: Sequence[ResultWarning], models: int) -> str | None:
     """The conclusion in one sentence if the figures must not be taken at face value; else ``None``.
 
@@ -224,6 +246,8 @@ def headline(warnings: Sequence[ResultWarning], models: int) -> str | None:
         return f"The judges do not agree: {_names(codes['chance_agreement'][0].judges)} match no more often than by chance."
     if len({each.model for each in codes.get(NO_EFFECT, ())}) == models > 0:
         return "No effect of the persona is shown."
+    if TURNS in codes:
+        return "The texts are turns of conversations: figures have no intervals."
     if "never_not_applicable" in codes:
         return f"Check the judging: {_names(codes['never_not_applicable'][0].judges)} gave every sentence a score."
     return None

@@ -25,6 +25,11 @@ from app.domain.statistics.resampling import FEWEST_CLUSTERS, likely_share, too_
 from app.domain.statistics.variability import Variability, of_mean, over_judges, variability
 
 _ESTIMATES = {name: metric.estimate for metric in METRICS for name in metric.names}
+TURNS = (
+    "dependent_turns: several texts of a cell are turns of one conversation, which depend on each other and are"
+    " no repeated runs"
+)
+"""Of cells whose texts are turns."""
 NOT_ESTIMATED = Interval.missing("not_estimated: only the value is computed")
 """Of the ceiling of RC_atom, which depends on the runs by their pooled scores alone."""
 BALANCED = Interval.missing("unstable: the runs differ, and yet it is the same without any one of them")
@@ -84,6 +89,28 @@ def estimate_cell(
         by_judge={judge: _with_intervals(found, varied[judge], ranges) for judge, found in own.items()},
         varied=together,
     )
+
+
+def of_turns(estimate: CellEstimate, conversations: int) -> CellEstimate:
+    """A cell's metrics where texts are turns of conversations: no interval, no comparison of runs, n counts conversations."""
+
+    def dependent(found: MeasuredMetrics) -> MeasuredMetrics:
+        metrics = {name: _of_turns(name, metric, conversations) for name, metric in found.metrics.items()}
+        return replace(found, metrics=metrics)
+
+    by_judge = {judge: dependent(found) for judge, found in estimate.by_judge.items()}
+    return CellEstimate(dependent(estimate.metrics), by_judge, {})
+
+
+def _of_turns(name: str, metric: Metric, conversations: int) -> Metric:
+    if metric.value is None or _ESTIMATES[name] in _OF_RUNS:
+        return Metric.missing(TURNS)
+    return without_intervals(Metric.of(metric.value, conversations), "ci95", "ci95_wordings")
+
+
+def without_intervals(metric: Metric, *names: str) -> Metric:
+    """A metric of dependent texts, with the reason in place of its intervals."""
+    return metric.within(**dict.fromkeys(names, Interval.missing(TURNS)))
 
 
 def estimate_mean(

@@ -124,6 +124,7 @@ VERDICT_COLUMNS = (
     _response("run", _INTEGER, "Repetition of the cell, from 0."),
     _response("instruction", _INTEGER, "Number of the persona instruction, from 0; missing if unknown."),
     _response("iteration", _INTEGER, "Repetition under that instruction, from 0; missing if unknown."),
+    _response("conversation", _TEXT, "Conversation of which it is a turn; missing for other texts."),
     _response("response_id", _TEXT, "Id of the response.", "id"),
     _response("response_status", _TEXT, "answered, refused, filtered, no_answer or failed.", "status"),
     _response("response_error", _TEXT, "Why there is no text, or none to be judged.", "error"),

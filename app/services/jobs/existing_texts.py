@@ -151,6 +151,7 @@ def _sent(
         verdicts=imported,
         doubtful=doubtful_sentences(rules, given.text, spans) if imported and status == "answered" else (),
         grades=imported_grades(spec, placed, doubtful=rules.addresses_judge(given.text)) if graded else (),
+        conversation=placed.conversation,
     )
 
 

@@ -11,11 +11,13 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.plan import AtomicCell, gym
 from app.domain.results.bridge import Bridge
 from app.domain.results.request import BridgeIn, JudgeIn
+from app.domain.results.warnings import TURNS
 from app.domain.suggestion import did_you_mean
 from app.services.errors import WrongStateError
 from app.services.job_context import JobContexts
 from app.services.jobs.view import find_job
 from app.services.results.bridged_texts import BridgedSide, Read, bridge_of
+from app.services.results.compare import CONVERSATIONS
 
 
 async def bridge(engine: AsyncEngine, contexts: JobContexts, tenant: str, wanted: BridgeIn) -> Bridge:
@@ -55,6 +57,8 @@ async def _side(
             f"job {job.id} is {job.status}; its judges can be bridged when it has ended", job.status
         )
     context = await contexts.get(tenant, job.id)
+    if any(warning.get("code") == TURNS for warning in job.warnings or ()):
+        raise InvalidJobError([FieldError(f"{pointer}/job", f"{CONVERSATIONS}: a bridge needs single texts")])
     labels = [judge.label for judge in context.spec.judges]
     if wanted.judge is None and len(labels) != 1:
         message = f"is required: the job's judges are {', '.join(labels) or 'none'}"

@@ -36,6 +36,7 @@ from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.personagym_results import PersonaScoreTotal
 from app.domain.results.request import SideIn
 from app.domain.results.unpaired import Scores, unpaired_differences
+from app.domain.results.warnings import TURNS
 from app.instruments.loader import load_atomic
 from app.instruments.published import published_cells, published_lengths, published_scores
 from app.services.errors import WrongStateError
@@ -53,6 +54,8 @@ OTHER_PERSONAS = (
     "PersonaGym’s paper tells means and standard deviations over its own 200 personas: the differences are between different"
     " personas, questions and judges, so only a large one means anything."
 )
+
+CONVERSATIONS = "its texts are turns of conversations, which depend on each other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,11 @@ class Side:
     scores: Scores = field(default_factory=dict)
     only_scores: bool = False
     ended_at: datetime | None = None
+
+    @property
+    def of_turns(self) -> bool:
+        """Whether texts of it are turns of conversations."""
+        return any(warning.code == TURNS for warning in self.about.warnings)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +128,10 @@ class Comparer:
         """These, with further figures at the same number of sentences where the texts of some differ in length."""
         sources = [side.source for side in sides if side.source]
         pairs = combinations([side.figures for side in sides], 2)
-        if len(sources) < len(sides) or not await asyncio.to_thread(
-            lambda: any(starmap(lengths_differ, pairs))
+        if (
+            len(sources) < len(sides)
+            or any(side.of_turns for side in sides)
+            or not await asyncio.to_thread(lambda: any(starmap(lengths_differ, pairs)))
         ):
             return sides
         further = await read_rarefied(self.engine, sources)
@@ -135,7 +145,7 @@ class Comparer:
             sides: The sides.
         """
         sources = [side.source for side in sides if side.source]
-        if len(sources) < len(sides):
+        if len(sources) < len(sides) or any(side.of_turns for side in sides):
             return []
         named = list(zip(names, sources, strict=True))
         return await self.results.calibration.differences(named, reworded_personas(sides))
@@ -159,6 +169,8 @@ class Comparer:
         if job.id not in read:
             read[job.id] = await self.results.read_model(job)
         results = read[job.id]
+        if pairing == "items" and any(warning.code == TURNS for warning in results.warnings):
+            raise InvalidJobError([FieldError(pointer, f"{CONVERSATIONS}; use pairing cells")])
         model = _model(pointer, wanted.model, [model.label for model in context.spec.models])
         return Side(
             about=ComparedSide(

@@ -47,6 +47,7 @@ from app.domain.results.coverage import coverages
 from app.domain.results.gate import CALLS_MISSING
 from app.domain.results.grouping_check import CheckedSentence, CheckedSentences, JudgingCheck
 from app.domain.results.judge_sanity import judge_warnings
+from app.domain.results.missing import Corrected
 from app.domain.results.model_scores import ModelScore, model_scores
 from app.domain.results.order_check import Reading, Readings
 from app.domain.results.paired_verdicts import Pair
@@ -62,9 +63,10 @@ from app.domain.results.warnings import (
     no_effect_warnings,
     text_warnings,
     time_out_warnings,
+    turn_warnings,
 )
 from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
-from app.domain.statistics.cells import estimate_cell
+from app.domain.statistics.cells import estimate_cell, of_turns, without_intervals
 from app.services.job_context import JobContext
 from app.services.jobs.view import cost_of, failures_of, reuse_of, usage_of
 from app.services.results.cell_rows import TURN_SECONDS, cell_scores, response_statuses
@@ -308,7 +310,8 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     late = [] if spec.provided else [*time_out_warnings(spec.models, usage.by_model, failed)]
     texts = [*_noted_texts(context, rows)]
     noted = [each for of_model in texts for each in text_warnings(of_model)]
-    warnings = [*judge_warnings(evidence), *no_effect_warnings(control), *late, *noted]
+    turns = turn_warnings([(tally.turns, tally.conversations) for tally in rows.tallies.values()])
+    warnings = [*judge_warnings(evidence), *no_effect_warnings(control), *turns, *late, *noted]
     repairs = _repairs(spec, rows)
     results = Results(
         job=job.id,
@@ -504,21 +507,35 @@ def _cell_result(spec: JobSpec, cell: Cell, trait: int, rows: JobRows) -> Measur
     runs = np.unique(np.concatenate([scores.runs for scores in by_judge.values()]))
     estimate = estimate_cell(by_judge, runs)
     tally = rows.tallies.get(cell.ordinal)
+    missing = corrected(*_missing(spec, cell, trait, rows), estimate, _wordings(spec, cell, by_judge))
+    turns = tally is not None and tally.dependent
+    if tally is not None and turns:
+        estimate = of_turns(estimate, tally.independent)
+        composite = without_intervals(missing.acc_atom_composite, "ci95", "ci95_wordings")
+        missing = Corrected.of(composite, missing.acc_atom_bounds, None)
     return MeasuredCell(
         model=model.label,
         persona=cell.persona.id,
         task=cell.task.id,
         dimension=dimension.id,
         level=level,
-        runs=cell.runs or (tally.runs if tally else 0),  # existing texts come in as many runs as there are
+        runs=cell.runs or _runs_of(tally),
         metrics=estimate.metrics,
         by_judge=estimate.by_judge,
         varied=estimate.varied,
         scale=dimension.scale,
         simulated=model.simulated or any(judge.simulated for judge in spec.judges),
         statuses=response_statuses(tally, _planned(cell, rows), spec.instrument.leave_out),
-        corrected=corrected(*_missing(spec, cell, trait, rows), estimate, _wordings(spec, cell, by_judge)),
+        corrected=missing,
+        turns=turns,
     )
+
+
+def _runs_of(tally: ResponseTally | None) -> int:
+    """Runs of existing texts, of which there are as many as came; turns of one conversation are none."""
+    if tally is None:
+        return 0
+    return tally.independent if tally.dependent else tally.runs
 
 
 def _wordings(spec: JobSpec, cell: Cell, by_judge: Mapping[str, CellScores]) -> dict[int, int]:
@@ -551,7 +568,8 @@ def _gym_results(context: JobContext, rows: JobRows) -> GymResults | None:
         return None
     tallies = [_gym_tally(spec, cell, rows) for cell in gym(context.cells)]
     tasks = [task.id for task in spec.gym.tasks]
-    return gym_results(tallies, rows.grades, tasks, len(spec.judges), spec.seed)
+    turns = any(tally.dependent for cell in gym(context.cells) if (tally := rows.tallies.get(cell.ordinal)))
+    return gym_results(tallies, rows.grades, tasks, len(spec.judges), None if turns else spec.seed)
 
 
 def _all_made(spec: JobSpec, rows: JobRows) -> bool:

@@ -503,6 +503,7 @@ def _judged(
         reused=origins.get((*position, None, None, None)),
         persona_description="" if cell.control else cell.persona.description,
         persona_traits=() if cell.control else words[cell.person],
+        conversation=record.conversation,
         imported_judges=words.imported,
     )
 

@@ -8,7 +8,7 @@ from app.db.uploads.tables import UploadRow
 from app.domain.uploads.contract import UploadError
 from app.domain.uploads.records import ERRORS_KEPT, Read, Record
 
-NAMES = ("persona", "task", "model", "item", "run", "instruction", "question")
+NAMES = ("persona", "task", "model", "item", "run", "instruction", "question", "conversation")
 """Columns of a record that are a response's fields."""
 
 

@@ -96,6 +96,12 @@ def archive(files: dict[str, Any]) -> bytes:
     return made.getvalue()
 
 
+def archive_of_log(log: dict[str, Any]) -> bytes:
+    """A log of Inspect as an archive."""
+    samples = {f"samples/{n}.json": sample for n, sample in enumerate(log["samples"])}
+    return archive({"header.json": {"eval": log["eval"]}, **samples})
+
+
 def zstandard_archive(files: dict[str, bytes]) -> bytes:
     """The same packed by Zstandard, as Inspect's archives are; Python writes such ones from 3.14 on."""
     locals_, entries = b"", b""

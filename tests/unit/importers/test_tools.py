@@ -73,6 +73,20 @@ class TestInspect:
             ("/samples/3", "must be an object"),
         ]
 
+    @pytest.mark.parametrize("pack", [lambda log: json.dumps(log).encode(), of.archive_of_log])
+    def test_attachments_are_resolved_or_refused(self, pack: Any) -> None:
+        sample = json.loads(json.dumps(of.SAMPLE).replace(json.dumps(of.SAID), '"attachment://0af1"'))
+        sample["messages"][0]["content"] = [{"type": "text", "text": "attachment://0af2"}]
+        sample["input"] = "attachment://0af3"
+        texts = {"0af1": "attachment://0af2 is what I read.", "0af2": of.SYSTEM, "0af3": of.ASKED}
+        log = of.LOG | {"samples": [sample | {"attachments": texts}, sample]}
+        preview = read(pack(log))
+        (found,) = preview.samples
+        assert (found.persona, found.prompt, found.text) == (of.SYSTEM, of.ASKED, texts["0af1"])
+        ((place, reason),) = refusals(preview)
+        assert place.endswith("/input")
+        assert reason == "refers to an attachment that the log lacks (attachment://0af3)"
+
     def test_a_sample_that_cannot_be_unpacked_is_refused_and_the_others_are_not(self) -> None:
         sample = json.dumps(of.SAMPLE).encode()
         files = {"samples/1.json": sample, "samples/2.json": b"{", "samples/3.json": b"\xff"}
