@@ -47,6 +47,11 @@ TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, MOST_IN_NAME = 200_000
 MOST_TEXTS, MOST_IN_JOB, MOST_IN_SET, MOST_MODELS = 200_000, 1_000, 10_000, 50
 SHOWN_CHARACTERS = 500
 NO_TRAITS: Mapping[str, str] = {}
+_TEMPLATE = re.compile(
+    r"<\|im_start\|>\s*(?:system|user)|<\|start_header_id\|>\s*(?:system|user)|<start_of_turn>\s*user"
+    r"|<\|(?:system|user)\|>|\[/INST\]"
+)
+"""Marks by which chat templates begin the system's or the user's turn: https://huggingface.co/docs/transformers/chat_templating"""
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -157,6 +162,8 @@ class Collector:
     def _fault_of_text(self, said: Said, task: str, model: str) -> str | None:
         texts = [said.text, *said.units] if said.text or not said.units else said.units
         fault = next((each for text in texts if (each := fault_of(text, TEXT_CHARACTERS))), None)
+        if fault is None and _TEMPLATE.search(said.text):
+            fault = "is a conversation in a chat template's marks; save its messages with their roles"
         if fault is None and self._texts >= MOST_TEXTS:
             fault = f"a job has at most {MOST_TEXTS:,} texts"
         if fault is None and task in self._gym_tasks:

@@ -57,6 +57,26 @@ def test_every_tools_models_and_scores_are_shown(
     assert {each.name for each in preview.scores} == scores.keys()
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<|im_start|>system\nBe Ada.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\nHello.",
+        "<s>[INST] <<SYS>>Be Ada.<</SYS>> Hi [/INST] Hello.",
+        "<|start_header_id|>user<|end_header_id|>\n\nHi<|eot_id|>",
+    ],
+)
+def test_a_conversation_in_a_chat_templates_marks_is_no_text(text: str) -> None:
+    data = of.json_lines({"persona": "a clown", "text": text}, {"persona": "a clown", "text": "I laugh."})
+    preview = read(data)
+    assert [sample.text for sample in preview.samples] == ["I laugh."]
+    assert refusals(preview)[0][1].startswith("is a conversation in a chat template's marks")
+
+
+def test_an_utterance_is_a_text_and_a_character_its_persona() -> None:
+    (found,) = read(b"character,bot,utterance\na clown,b-1,I laugh.\n").samples
+    assert (found.persona, found.text) == ("a clown", "I laugh.")
+
+
 class TestInspect:
     def test_a_scorer_that_gives_several_values_has_a_score_for_each(self) -> None:
         scores = {"mood": {"value": {"warm": 3, "bold": "I", "why": "words"}}}
