@@ -75,6 +75,10 @@ class Unlimited:
     def release(self) -> None:
         """Nothing is given back."""
 
+    def is_full(self, _connection: str, _model: str) -> bool:
+        """Return that further calls need not wait."""
+        return False
+
     def observe(self, _connection: str, _model: str, _observation: Observation) -> None:
         """Nothing is learned."""
 
