@@ -91,7 +91,7 @@ def _error_object(body: object) -> Mapping[str, object]:
         body = next((one for one in body if isinstance(one, dict)), None)
     if not isinstance(body, dict):
         return {}
-    inner = body.get("error")
+    inner = body.get("error") or body.get("errors")
     if isinstance(inner, list):
         inner = next((one for one in inner if isinstance(one, dict)), None)
     return inner if isinstance(inner, dict) else body
