@@ -2790,13 +2790,15 @@ class JudgeCalls(TypedDict):
 
 
 class JudgeRepairs(TypedDict):
-    """Follow-up requests to one judge."""
+    """Verdicts and grades of one judge that it was asked for once more."""
 
     judge: str
     unread: int
     """Verdicts and grades whose first reply could not be read."""
     repaired: int
     """Of these, those that the second reply gave."""
+    unparsed: int
+    """The others: no figure contains them."""
 
 
 class Provenance(TypedDict):

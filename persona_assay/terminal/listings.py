@@ -64,6 +64,9 @@ def cost_words(plan: Json) -> str:
 
 def _plan_remarks(plan: Json) -> Iterator[Text]:
     yield Text(f"Cost: {cost_words(plan)}")
+    if plan.get("most_repair_calls"):
+        most = counted(plan["most_repair_calls"], "further call")
+        yield Text(f"Not included: up to {most}, one for each judge's reply that cannot be read")
     if plan["shortest_seconds"]:
         yield Text(f"Duration: at least {duration(plan['shortest_seconds'])} because of rate limits")
     if plan.get("confirm_calls") is not None:

@@ -91,6 +91,7 @@ def results_view(results: Json, width: int) -> RenderableType:
         tables.append(_order_check(results["order_check"], notes))
     doubts = warning_lines(results.get("warnings", ()), results.get("headline"))
     parts: list[RenderableType] = [*doubts, _heading(results)]
+    parts += [Text(line) for line in _repairs(results.get("repairs", ()))]
     for table in tables:
         parts += ["", table]
     return Group(*parts, "", *_legend(results), *notes.render())
@@ -252,6 +253,14 @@ def _spared(spared: Json) -> str:
         f" (excluding {spared['unpriced_replies']:,} of unknown price)" if spared["unpriced_replies"] else ""
     )
     return f"Reused: {of_job} from this job, {spared['other_job']:,} from other jobs; saved {dollars(spared['usd'])}{unpriced}"
+
+
+def _repairs(repairs: Iterable[Json]) -> Iterator[str]:
+    """A line for each judge that was asked once more after an unreadable reply."""
+    for each in repairs:
+        if each["unread"]:
+            said = f"{printable(each['judge'])} was asked once more for {counted(each['unread'], 'verdict')}"
+            yield f"{said}: {each['repaired']:,} repaired, {each['unparsed']:,} still unparsed"
 
 
 def _made_up(made: Json) -> str:

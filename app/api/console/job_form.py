@@ -252,10 +252,16 @@ class JobForm:
             judging["reply"] = form
         if left := self.typed.all("leave_out"):
             judging["leave_out"] = left
+        if text("repair") == "off":
+            judging["repair"] = False
         controls = dict.fromkeys(self.typed.all("control"), True)
         self._put("control", True if [*controls] == ["without_persona"] else controls)
         self._put("judging", judging, "sentences_per_call")
-        self._places |= {"/judging/order_check": "order_check", "/judging/reply": "reply_form"}
+        self._places |= {
+            "/judging/order_check": "order_check",
+            "/judging/reply": "reply_form",
+            "/judging/repair": "repair",
+        }
         reuse = {name: text(f"reuse_{name}") for name in REUSE}
         self._put(
             "reuse",
@@ -324,6 +330,7 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
     found["sentences_per_call"] = judging.get("sentences_per_call", "")
     found["reply_form"] = judging.get("reply", "")
     found["leave_out"] = judging.get("leave_out", [])
+    found["repair"] = "" if judging.get("repair", True) else "off"
     found["order_check"] = judging.get("order_check", {}).get("share", "")
     for n, one in enumerate(one for one in body["personas"] if not isinstance(one, str)):
         found |= {field("persona", part, n): one[part] for part in ("id", "description")}

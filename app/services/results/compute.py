@@ -350,6 +350,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             reused_snapshots=rows.reused_snapshots,
             exemplars=rows.exemplars,
             late=[*(each.message for each in late), *left_out_words(texts)],
+            repairs=repairs,
         ),
     )
     return Computed(completeness, called, results.document(), model_scores(results), warnings)
@@ -403,7 +404,15 @@ def _repairs(spec: JobSpec, rows: JobRows) -> list[JudgeRepairs]:
             unread[grade.judge] += 1
             repaired[grade.judge] += grade.verdict.score is not None
     labels = [spec.judges[number].label for number in spec.asked_judges]
-    return [JudgeRepairs(judge=label, unread=unread[label], repaired=repaired[label]) for label in labels]
+    return [
+        JudgeRepairs(
+            judge=label,
+            unread=unread[label],
+            repaired=repaired[label],
+            unparsed=unread[label] - repaired[label],
+        )
+        for label in labels
+    ]
 
 
 def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:

@@ -28,6 +28,7 @@ from app.domain.personagym.task import GymTask
 from app.domain.providers.model import Model
 from app.domain.providers.reuse import Reuse, ReuseScope
 from app.domain.results.grouping_check import JudgingCheck
+from app.domain.results.repairs import JudgeRepairs
 from app.instruments.loader import load_atomic
 from app.services.job_context import JobContext
 from app.services.providers.model_parameters import extra_fields_of, parameters_of, sent_of, table_of
@@ -59,6 +60,7 @@ def manifest(
     reused_snapshots: Sequence[Any] = (),
     exemplars: ExemplarsUsed = NO_EXEMPLARS,
     late: Sequence[str] = (),
+    repairs: Sequence[JudgeRepairs] = (),
 ) -> dict[str, Any]:
     """The manifest of a job's results.
 
@@ -72,6 +74,7 @@ def manifest(
         exemplars: What PersonaGym's judges graded by.
         batches: The batches in which calls were made, by their providers' ids.
         late: Sentences on models whose long texts are missing because calls timed out.
+        repairs: Counts of what judges were asked for once more.
     """
     spec = context.spec
     return {
@@ -105,7 +108,7 @@ def manifest(
         "thoughts": thoughts.VERSION,
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
-        **({} if spec.repair is None else {"repair": _asked_by(spec.repair)}),
+        **({} if spec.repair is None else {"repair": _repair(spec.repair, repairs)}),
         **({} if spec.refusal_check is None else {"refusal_check": _asked_by(spec.refusal_check)}),
         **({} if spec.reply == "text" else {"reply": spec.reply}),
         **({} if not spec.profiles else {"profiles": _profiles(spec)}),
@@ -118,7 +121,7 @@ def manifest(
             else {"personagym": _gym(spec.gym, spec, question_set) | _exemplars(spec.gym, exemplars)}
         ),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
-        "deviations": [*deviations(spec, context.cells), *late],
+        "deviations": [*deviations(spec, context.cells), *_repair_counts(repairs), *late],
     }
 
 
@@ -131,6 +134,10 @@ def _hardening(hardening: Hardening) -> dict[str, Any]:
 
 def _asked_by(prompts: Repair | RefusalCheck) -> dict[str, Any]:
     return {"instrument": {"version": prompts.version, "sha256": prompts.content_hash}}
+
+
+def _repair(repair: Repair, counts: Sequence[JudgeRepairs]) -> dict[str, Any]:
+    return {**_asked_by(repair), "judges": [each.model_dump() for each in counts]}
 
 
 def _judging(grouping: Grouping, check: JudgingCheck | None) -> dict[str, Any]:
@@ -327,6 +334,13 @@ def _repair_deviations(spec: JobSpec) -> list[str]:
         return []
     once_more = "A judge whose reply could not be read was asked once more for the option's number"
     return [f"{once_more}, with our own prompt; the papers ask once."]
+
+
+def _repair_counts(repairs: Sequence[JudgeRepairs]) -> Iterator[str]:
+    for each in repairs:
+        if each.unread:
+            asked = f"Judge {each.judge} was asked once more for {each.unread:,} verdicts and grades"
+            yield f"{asked}: {each.repaired:,} repaired, {each.unparsed:,} still unparsed."
 
 
 def _reply_deviations(spec: JobSpec) -> Iterator[str]:

@@ -33,6 +33,15 @@ class TestOverview:
         assert "44/50" in text
         assert "…" not in text
 
+    def test_a_judge_that_was_asked_once_more_has_its_counts(self) -> None:
+        repairs = [
+            {"judge": "acme/judge", "unread": 12, "repaired": 11, "unparsed": 1},
+            {"judge": "acme/other", "unread": 0, "repaired": 0, "unparsed": 0},
+        ]
+        text = shown(results() | {"repairs": repairs})
+        assert "acme/judge was asked once more for 12 verdicts: 11 repaired, 1 still unparsed" in text
+        assert "acme/other was asked" not in text
+
     def test_simulated_figures_are_marked_as_such(self) -> None:
         text = shown(results("simulated/sim-faithful", simulated=True))
         assert "SIMULATED: these results describe no real model" in text

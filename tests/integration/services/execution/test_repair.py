@@ -119,6 +119,8 @@ async def test_results_count_unreadable_and_repaired_replies(
     await worker.finalize(job)
     async with engine.connect() as connection:
         found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
-    assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 1, "repaired": 1}]
+    assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 1, "repaired": 1, "unparsed": 0}]
     assert found["manifest"]["repair"]["instrument"]["version"] == "v1"
-    assert any("asked once more" in each for each in found["manifest"]["deviations"])
+    assert found["manifest"]["repair"]["judges"] == found["repairs"]
+    counted = "Judge simulated/sim-judge was asked once more for 1 verdicts and grades: 1 repaired, 0 still unparsed."
+    assert counted in found["manifest"]["deviations"]

@@ -208,6 +208,10 @@ class TestBody:
     def test_has_the_form_of_replies_and_a_judges_profile(self) -> None:
         assert form(("reply_form", "choice")).body == {"judging": {"reply": "choice"}}
         assert form(("reply_form", "text")).body == {}
+
+    def test_can_leave_unreadable_replies_unparsed(self) -> None:
+        assert form(("repair", "off")).body == {"judging": {"repair": False}}
+        assert form(("repair", "")).body == {}
         judge = (("judge_model_0", "acme/j"), ("judge_profile_0", "selene"))
         assert form(*judge).body == {"judges": [{"model": "acme/j", "profile": "selene"}]}
         assert "judge_profile_0" in form(*judge).errors([FieldError("/judges/0/profile", "wrong")])
