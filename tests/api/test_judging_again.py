@@ -237,10 +237,8 @@ def test_sentences_can_be_left_out(stack: Service) -> None:
     assert results["manifest"]["instrument"]["leave_out"] == ["cut_off", "repeated_sentences"]
     assert "2 of 4 sentences of provided were left out of judging." in results["manifest"]["deviations"]
 
-    kept, cut, none = (
-        responses_of(stack, again(stack, first, judging=judging))[0]
-        for judging in ({}, {"leave_out": ["cut_off"]}, {"leave_out": []})
-    )
+    choices: list[dict[str, list[str]]] = [{}, {"leave_out": ["cut_off"]}, {"leave_out": []}]
+    kept, cut, none = (responses_of(stack, again(stack, first, judging=judging))[0] for judging in choices)
     assert [len(each["units"]) for each in (kept, cut, none)] == [2, 3, 4]
     assert [len(each["left_out"]) for each in (kept, cut, none)] == [2, 1, 0]
 

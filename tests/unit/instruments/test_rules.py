@@ -39,5 +39,5 @@ def test_the_fields_of_extra_are_those_of_v1() -> None:
 
 
 def test_a_version_is_loaded_once_a_process() -> None:
-    names = InstrumentRef("v1", "", **RULES.current)
+    names = InstrumentRef("v1", "", RULES.current["segmenter"])
     assert RULES.load(names).segmenter is RULES.load(names).segmenter

@@ -27,12 +27,12 @@ async def test_an_upload_that_is_being_deleted_is_gone_for_a_job_not_without_tex
     engine: AsyncEngine,
 ) -> None:
     upload = await ready_upload(engine)
-    found = await uploaded_texts(engine, TENANT, upload)
+    found = await uploaded_texts(engine, TENANT, upload, ())
     assert isinstance(found, UploadedTexts)
     assert len(found.texts) == 1
     async with engine.begin() as deleting:
         assert await uploads.remove(deleting, TENANT, upload)
-        reading = asyncio.create_task(uploaded_texts(engine, TENANT, upload))
+        reading = asyncio.create_task(uploaded_texts(engine, TENANT, upload, ()))
         done, _ = await asyncio.wait({reading}, timeout=0.5)
         assert not done  # it neither reads what is about to go nor counts on it
     assert await reading == "there is no such upload"
@@ -44,7 +44,7 @@ async def test_an_upload_with_too_many_texts_is_refused_before_one_of_them_is_re
     upload = await ready_upload(engine)
     async with engine.begin() as connection:  # 2 GiB of short lines; there is one
         await connection.execute(update(UploadRow).values(records=43_000_000))
-    found = await uploaded_texts(engine, TENANT, upload)
+    found = await uploaded_texts(engine, TENANT, upload, ())
     assert found == "43,000,000 texts; at most 500,000: upload them as several files"
 
 
@@ -60,7 +60,7 @@ async def test_an_upload_whose_records_are_being_replaced_has_the_old_ones_for_a
     async with engine.begin() as replacing:
         assert await uploads.keep(replacing, TENANT, upload)
         await uploads.drop_records(replacing, TENANT, upload)
-        found = await asyncio.wait_for(uploaded_texts(engine, TENANT, upload), 30)
+        found = await asyncio.wait_for(uploaded_texts(engine, TENANT, upload, ()), 30)
         assert isinstance(found, UploadedTexts)
         assert len(found.texts) == 1
         waiting = asyncio.create_task(another())

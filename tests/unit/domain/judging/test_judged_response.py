@@ -85,7 +85,7 @@ JSON = (
     '"error":"filtered: no","reused":null,"suspicion":null,"finish_reason":null,"thoughts":null,'
     '"unread":null,"repair_raw":null}],'
     '"score":3.6666666666666665,"reused":"other_job",'
-    '"persona_description":"extroverted person","persona_traits":["high in extraversion"],'
+    '"persona_description":"extroverted person","persona_traits":["high in extraversion"],"conversation":null,'
     '"figures":[{"dimension":"E","n":1,"mean":4.0,"acc":1.0,"acc_atom":1.0,"ic_atom":null}],"notes":null,"left_out":[],"imported_judges":["i"]}],"has_more":false,"next_cursor":null}'
 )
 
