@@ -152,7 +152,9 @@ class JobProgress:
             if remaining and job["finished_at"] is None:
                 figures.append(f"ETA {duration(max(0.0, remaining / rate - since))}")
         figures += [f"cost {dollars(job['cost']['usd'])}", f"elapsed {duration(self._elapsed + since)}"]
-        again = sum(row["calls"] for row in job["usage"]["by_model"] if row["stage"] == "repairing")
+        again = sum(
+            row["calls"] for row in job.get("usage", {}).get("by_model", ()) if row["stage"] == "repairing"
+        )
         if again:
             figures.append(f"{counted(again, 'judging call')} repeated after an unreadable reply")
         spared = job.get("reuse")
