@@ -91,6 +91,9 @@ _DOUBTED = re.compile(
     r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much))|but|plus|minus|higher|lower|"
     r"at (?:least|most)|oder|ou|oppure|или|或)\b|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but\b|wait\b|i mean\b)|\s*[?/]"
 )
+_LAST_NUMBER = re.compile(r"[.!]\s+(\d{1,4})\s*$")
+"""Matches a number that stands alone after the last sentence of a line."""
+_DIGITS = re.compile(r"\d")
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|$)")
 _BULLET = re.compile(r"^[^\S\n]*(?:[-•·+](?=\s+[^\W\d])|[|#>=]+)?[^\S\n]*")
 _CONCLUSION = re.compile(_word(_all("conclusions")))
@@ -269,6 +272,9 @@ class Reader:
                     sentence, content[end : end + 200], offset + begin, signed=signed, last=ends
                 )
             begin = end
+        alone = _LAST_NUMBER.search(content) if last else None
+        if alone is not None and _DIGITS.search(content, 0, alone.start()) is None:
+            yield Claim(alone[1], "", offset + alone.end(1))
 
     def _in_sentence(
         self, sentence: str, rest: str, offset: int, *, signed: bool, last: bool

@@ -19,7 +19,7 @@ from app.domain.judging.reply_claims import (
     reader,
     taken_back,
 )
-from app.domain.judging.reply_text import BLANK, COMBINING, LOST, plain
+from app.domain.judging.reply_text import BLANK, COMBINING, LOST, WORDS, plain
 from app.domain.judging.thoughts import after_thoughts
 
 
@@ -122,7 +122,10 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     text = read.rewritten(text)
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
-    text = _without_scale(text, scale)
+    text = _without_scale(_in_digits(text), scale)
+    whole = _WHOLE.fullmatch(text)
+    if whole is not None:
+        return readings.get(whole[1], unparsed(Unread.NO_ANSWER))
     if _UNREADABLE.search(text):
         return unparsed(Unread.AMBIGUOUS)
     refused = _REFUSAL.match(text) is not None
@@ -161,6 +164,19 @@ def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
 _LONGEST_PART = 5_000
 """A reply states its score at its beginning or its end: characters that are read of either."""
 _DIGIT = re.compile(r"\d")
+_NUMERALS = {word: str(n) for n, word in enumerate(WORDS["numerals"], 1)}
+_NUMERAL = "|".join(_NUMERALS)
+_SPELLED_VALUE = re.compile(
+    rf"((?:[:=]|\bout of|\b(?:is|an?))\s+)({_NUMERAL})(?= out of (?:\d|{_NUMERAL})\b|\s?(?:[.,;!()\n]|$))"
+)
+_ORDINAL_OPTIONS = {word: str(n) for n, word in enumerate(WORDS["option_ordinals"], 1)}
+_ORDINAL_OPTION = re.compile(
+    rf"\s*(?:the )?(?:(\d{{1,2}})(?:st|nd|rd|th)|({'|'.join(_ORDINAL_OPTIONS)})) (?:option|choice)[.!]?\s*"
+)
+_WHOLE = re.compile(
+    rf"\s*(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
+)
+"""Matches a reply that is a number with words around it that add nothing."""
 _NULL_DECIMALS = re.compile(r"\.00?$")
 _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
 _ONLY_NOT_APPLICABLE = re.compile(
@@ -197,6 +213,19 @@ def _scale_patterns(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     whole = rf"{start}{low}\s?(?:-|–|—|~|to|and|through|bis|à|a|al|до)\s?\+?{high}{end}|{start}{high}[ -]points? scale|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:满分|満分|中)"
     fraction = rf"{start}(\d{{1,9}})(?:\.00?)?\s?(?:分|点|점)?\s?\(?(?:{OUT_OF})\s?{high}(?:\.00?)?\)?\s?(?:分|点|점)?{end}"
     return re.compile(whole), re.compile(fraction)
+
+
+def _in_digits(text: str) -> str:
+    """Write numbers and ordinals in words as digits where a value stands."""
+    option = _ORDINAL_OPTION.fullmatch(text)
+    if option is not None:
+        return option[1] or _ORDINAL_OPTIONS[option[2]]
+    # "four out of five": the second number follows a value only once the first is one.
+    return _SPELLED_VALUE.sub(_digit, _SPELLED_VALUE.sub(_digit, text))
+
+
+def _digit(found: re.Match[str]) -> str:
+    return found[1] + _NUMERALS[found[2]]
 
 
 def _without_scale(text: str, scale: Scale) -> str:
