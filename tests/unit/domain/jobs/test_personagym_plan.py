@@ -49,7 +49,9 @@ class TestEstimate:
             [*estimate(spec, resolution.cells), *estimate_gym(spec, spec.gym, gym(resolution.cells))]
         )
         assert [e.stage for e in both] == [
-            stage for stage in Stage if stage not in {Stage.PERSONAS, Stage.CHECKING, Stage.REPAIRING}
+            stage
+            for stage in Stage
+            if stage not in {Stage.PERSONAS, Stage.CHECKING, Stage.REPAIRING, Stage.REFUSAL_CHECK}
         ]
         assert {e.stage: e.calls for e in both}[Stage.GENERATION] == 2 + 10
 
