@@ -82,7 +82,7 @@ class Core:
 
     def explained(self, error: Exception) -> AssayError:
         """What went wrong, as whoever made the call can act on it."""
-        reason = str(error) or type(error).__name__
+        reason = _reason(error)
         if isinstance(error, httpx2.InvalidURL | httpx2.UnsupportedProtocol):
             return AssayError(f"{self.url!r} is not an http:// or https:// URL: {reason}")
         if isinstance(error, httpx2.SSEError):
@@ -91,6 +91,12 @@ class Core:
             return UnreachableError(f"{self.url} does not answer in time: {reason}")
         hint = "Is the service running? Start it with `assay up`, or set ASSAY_URL to its address."
         return UnreachableError(f"cannot reach {self.url}: {reason}\n{hint}")
+
+
+def _reason(error: Exception) -> str:
+    """Return an HTTP library's words, which are missing for some lost connections."""
+    late = isinstance(error, httpx2.TimeoutException)
+    return str(error) or ("no answer in time" if late else "the connection was lost")
 
 
 class Exchange(Generic[T]):
@@ -125,7 +131,7 @@ class Exchange(Generic[T]):
         pause = self._next_pause(retry_seconds) if may_repeat else None
         if pause is None:
             raise self._core.explained(error) from error
-        self._tell(str(error) or type(error).__name__)
+        self._tell(_reason(error))
         return pause
 
     def after_answer(self, answer: httpx2.Response) -> float | None:

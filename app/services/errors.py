@@ -1,7 +1,10 @@
-"""Errors of a request that the client can correct."""
+"""Errors of a request that the client can correct, and words for errors of the service."""
 
 from collections.abc import Sequence
 
+from sqlalchemy.exc import SQLAlchemyError
+
+from app.db.reasons import reason
 from app.domain.errors import FieldError
 from app.domain.jobs.status import JobStatus
 
@@ -72,3 +75,18 @@ class ModelNotAllowedError(Exception):
 
 class SpendingCapError(Exception):
     """The spending cap of the API key or the tenant leaves too little; the message says for what."""
+
+
+def internal_cause(error: Exception) -> str:
+    """Describe an error of the service without its class and text: the text might hold a persona or a response."""
+    if isinstance(error, SQLAlchemyError):
+        return f"the database failed: {reason(error)}"
+    if isinstance(error, MemoryError):
+        return "the process ran out of memory"
+    if isinstance(error, TimeoutError):
+        return "a step took too long"
+    if isinstance(error, ConnectionError):
+        return "a connection was lost"
+    if isinstance(error, OSError) and error.strerror:
+        return f"the operating system reported: {error.strerror}"
+    return "an unexpected error occurred"

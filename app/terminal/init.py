@@ -168,10 +168,11 @@ def _usual_model(server: Server, environment: Mapping[str, str]) -> str:
         raise CommandError(
             f"{url} answers {error.response.status_code}; name a model with --model"
         ) from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, KeyError, IndexError, TypeError) as error:
-        raise CommandError(
-            f"{url} lists no models ({str(error) or type(error).__name__}); name one with --model"
-        ) from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        reason = str(error) or "no answer"
+        raise CommandError(f"{url} lists no models ({reason}); name one with --model") from error
+    except (ValueError, KeyError, IndexError, TypeError) as error:
+        raise CommandError(f"{url} lists no models (the answer has none); name one with --model") from error
 
 
 def _authorization(key_variable: str | None, environment: Mapping[str, str]) -> dict[str, str]:

@@ -84,6 +84,7 @@ _REMEDIES: Mapping[str, str] = {
     "connection_failed": _UNREACHABLE,
     "connection_lost": _UNREACHABLE,
     "context_length_exceeded": "Submit with a model that has a longer context.",
+    "internal_error": "Look up the error in the service's log and remove its cause, or report it as a bug.",
     "invalid_api_key": _KEY,
     "invalid_model": _MODEL,
     "key_unreadable": "Give the connection its key again.",

@@ -20,7 +20,6 @@ from app.db.batches.batches import Lease
 from app.db.execution import shards
 from app.db.health import is_away
 from app.db.jobs import jobs
-from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.ports import (
     BATCH_LOST,
@@ -34,7 +33,13 @@ from app.ports import (
 from app.services.batches.files import CLOCK_SKEW, file_name
 from app.services.execution.retries import JobMustStopError, longest_wait
 from app.services.execution.shard_work import ShardDependencies
-from app.services.execution.stopping import INTERNAL_ERROR, MAX_SHARD_FAILURES, halt_job, settle
+from app.services.execution.stopping import (
+    INTERNAL_ERROR,
+    MAX_SHARD_FAILURES,
+    halt_job,
+    internal_error,
+    settle,
+)
 from app.services.identifiers import new_uuid
 
 log = structlog.get_logger(__name__)
@@ -356,7 +361,7 @@ async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -
                 held.job_id,
                 to=JobStatus.PAUSED,
                 reason=INTERNAL_ERROR,
-                error=JobError(code=INTERNAL_ERROR, detail=type(error).__name__, batch=held.id),
+                error=internal_error(error, batch=held.id),
             )
 
 

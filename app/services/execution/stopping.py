@@ -9,6 +9,7 @@ from app.db.jobs import jobs
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ENDING, JobStatus
 from app.domain.providers.failure import cause, remedy
+from app.services.errors import internal_cause
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
 log = structlog.get_logger(__name__)
@@ -17,6 +18,14 @@ MAX_SHARD_FAILURES = 5
 """After so many errors of ours in one shard the job is paused instead of trying for ever."""
 
 INTERNAL_ERROR = "internal_error"
+
+
+def internal_error(error: Exception, *, shard: int | None = None, batch: int | None = None) -> JobError:
+    """Return the ``error`` of a job that an error of the service stops."""
+    detail = internal_cause(error)
+    return JobError(
+        code=INTERNAL_ERROR, detail=detail, remedy=remedy(INTERNAL_ERROR), shard=shard, batch=batch
+    )
 
 
 async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | None) -> bool:

@@ -301,7 +301,7 @@ def _render(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
 
 def _not_computed(error: Exception) -> InvalidJobError:
     log.warning("results of a bundle not computed", exc_info=error)
-    return wrong(RESULTS, f"can't be computed from the rows: {type(error).__name__}")
+    return wrong(RESULTS, "can't be computed from the rows; the service's log has the error")
 
 
 _HERE = (("computed_at",), ("manifest", "versions"), ("manifest", "thoughts"))

@@ -20,7 +20,7 @@ from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.domain.personagym.replies import beginning
 from app.domain.providers.model import Stage
 from app.services.execution.retries import JobMustStopError
-from app.services.execution.stopping import INTERNAL_ERROR, settle, stop_error
+from app.services.execution.stopping import INTERNAL_ERROR, internal_error, settle, stop_error
 from app.services.job_context import JobContexts
 from app.services.jobs.listing import note_results
 from app.services.results.compute import compute_results
@@ -66,8 +66,7 @@ async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> 
             return
         await shards.bar(connection, job_id)
         to = JobStatus.CANCELLED if status is JobStatus.CANCELLING else JobStatus.FAILED
-        detail = JobError(code=INTERNAL_ERROR, detail=type(error).__name__)
-        await jobs.move(connection, job_id, to=to, reason=INTERNAL_ERROR, error=detail)
+        await jobs.move(connection, job_id, to=to, reason=INTERNAL_ERROR, error=internal_error(error))
 
 
 async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:

@@ -35,7 +35,7 @@ from app.services.execution.result_writer import StaleClaimError
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import ShardDependencies, ShardWork
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
-from app.services.execution.stopping import INTERNAL_ERROR, MAX_SHARD_FAILURES, halt_job, settle
+from app.services.execution.stopping import MAX_SHARD_FAILURES, halt_job, internal_error, settle
 from app.services.job_context import JobContext
 from app.services.sets.freeze import freeze_made
 from app.telemetry.metrics import SHARD_FAILURES
@@ -278,7 +278,7 @@ def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> JobError |
         return JobError(code=UNKNOWN_VERSION, detail=str(error), remedy=remedy(UNKNOWN_VERSION))
     if failures < MAX_SHARD_FAILURES:
         return None
-    return JobError(code=INTERNAL_ERROR, detail=type(error).__name__, shard=claim.shard_id)
+    return internal_error(error, shard=claim.shard_id)
 
 
 class _EarlyHalt:

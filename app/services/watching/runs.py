@@ -21,7 +21,7 @@ from app.db.webhooks import webhooks
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.request import JobIn
 from app.domain.webhooks.webhook import JobEvent
-from app.services.errors import ModelNotAllowedError, SpendingCapError
+from app.services.errors import ModelNotAllowedError, SpendingCapError, internal_cause
 from app.services.jobs.submit import (
     Submission,
     SubmissionDependencies,
@@ -256,4 +256,4 @@ async def _give_up_late(engine: AsyncEngine, run_id: str, error: Exception) -> N
         schedule = await schedules.get_schedule(connection, run.tenant, run.schedule_id)
         if schedule is not None:
             step = _Step(connection, schedule, run, {})
-            await _fail(step, f"an internal error: {type(error).__name__}")
+            await _fail(step, f"an internal error: {internal_cause(error)}")

@@ -17,6 +17,7 @@ from app.db.webhooks import webhooks
 from app.db.webhooks.webhooks import DueDelivery
 from app.domain.webhooks.webhook import retry_delay, sign
 from app.ports import WebhookError, WebhookSender
+from app.services.errors import internal_cause
 from app.services.webhooks.secrets import opened
 from app.telemetry.metrics import count_webhook_attempt
 from app.telemetry.vital import vital_tasks
@@ -117,7 +118,7 @@ class Deliveries:
             return await self._attempt(due)
         except Exception as error:
             log.exception("attempt broke off", message=due.id)
-            return None, f"an internal error: {type(error).__name__}"
+            return None, f"an internal error: {internal_cause(error)}"
 
     async def _attempt(self, due: DueDelivery) -> tuple[int | None, str | None]:
         """The status of the answer, and why the message does not count as delivered."""

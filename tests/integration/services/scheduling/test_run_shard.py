@@ -358,7 +358,9 @@ class TestRunShard:
         paused = await worker.job(job)
         assert (paused.status, paused.status_reason) == (JobStatus.PAUSED, "internal_error")
         assert paused.error is not None
-        assert paused.error["detail"] == "RuntimeError"  # its text might hold a persona or a response
+        assert (
+            paused.error["detail"] == "an unexpected error occurred"
+        )  # its text might hold a persona or a response
 
     async def test_existing_texts_are_only_judged(self, engine: AsyncEngine, worker: Worker) -> None:
         texts = tuple(a_response("E-low", "essay", TEXT, run=run) for run in (0, 7))

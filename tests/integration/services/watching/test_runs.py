@@ -354,7 +354,8 @@ class TestTold:
         await execute(deps.engine, "UPDATE schedule_runs SET due = due - interval '13 hours'")
         await look(deps)
         (run,) = await the_runs(deps.engine, schedule)
-        assert (run.state, run.reason, run.value) == ("failed", "an internal error: ValueError", None)
+        assert (run.state, run.value) == ("failed", None)
+        assert run.reason == "an internal error: an unexpected error occurred"
         await due_ago(deps.engine, schedule, timedelta(0))
         await look(deps)
         assert [run.state for run in await the_runs(deps.engine, schedule)] == ["failed", "running"]
