@@ -22,9 +22,14 @@ Json = Mapping[str, Any]
 
 REFRESHES_PER_SECOND = 8
 LINE_SECONDS = 5.0
-WINDOW_SECONDS = 8.0
+SPEED_SECONDS = 8.0
+ESTIMATE_SECONDS = 120.0
 TRUSTWORTHY_SECONDS = 2.0
 """A rate over less than this is too noisy to show."""
+RELIABLE_ADVANCES = 10
+"""Moments at which calls ended that an estimate of the remaining time needs."""
+ETA_STEPS = ((120, 10), (600, 30), (3600, 60), (float("inf"), 300))
+"""Rounding of the remaining time: up to the first figure in multiples of the second, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,32 +63,46 @@ def stages_of(job: Json) -> list[Stage]:
 
 
 class RateMeter:
-    """A job's speed over the last few seconds.
+    """The speed of a stage or job, measured between the moments at which calls ended.
+
+    Calls end in groups, so a window holds several of them however slow they are. The wait for the first ones does not count.
 
     Args:
+        window: Seconds that are looked back; longer if few calls end.
         clock: Seconds of a monotonic clock.
     """
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
-        self._samples: deque[tuple[float, int]] = deque()
+    def __init__(self, window: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._window, self._clock = window, clock
+        self._done: int | None = None
+        self._advances: deque[tuple[float, int]] = deque()
 
     def add(self, done: int) -> None:
         """Record how much is done by now."""
         now = self._clock()
-        if len(self._samples) == 1 and self._samples[0][1] == done:
-            self._samples.clear()  # the wait for the first call does not count
-        self._samples.append((now, done))
-        while len(self._samples) > 2 and now - self._samples[1][0] >= WINDOW_SECONDS:  # noqa: PLR2004 - a rate needs two
-            self._samples.popleft()
+        if self._done is not None and done < self._done:
+            self._advances.clear()  # failed parts are tried again
+        elif self._done is not None and done > self._done:
+            self._advances.append((now, done))
+        self._done = done
+        while len(self._advances) > RELIABLE_ADVANCES and now - self._advances[1][0] >= self._window:
+            self._advances.popleft()
+
+    @property
+    def is_reliable(self) -> bool:
+        """Whether enough calls have ended for an estimate."""
+        return len(self._advances) >= RELIABLE_ADVANCES
 
     @property
     def per_second(self) -> float | None:
         """Parts finished per second; ``None`` until enough has been recorded."""
-        if not self._samples:
+        if not self._advances:
             return None
-        (then, before), (now, done) = self._samples[0], self._samples[-1]
-        return (done - before) / (now - then) if now - then >= TRUSTWORTHY_SECONDS else None
+        (then, before), (last, done) = self._advances[0], self._advances[-1]
+        usual_gap = (last - then) / max(1, len(self._advances) - 1)
+        late = max(0.0, self._clock() - last - 2 * usual_gap)
+        seconds = last - then + late
+        return (done - before) / seconds if last - then >= TRUSTWORTHY_SECONDS else None
 
 
 class JobProgress:
@@ -96,14 +115,21 @@ class JobProgress:
 
     def __init__(self, job: Json, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._meter = RateMeter(clock)
+        self._stage_speeds: dict[str, RateMeter] = {}
         self.update(job)
 
     def update(self, job: Json) -> None:
         """Update to a newer state of the job."""
         self._job = job
         self.stages = stages_of(job)
-        self._meter.add(sum(stage.done for stage in self.stages))
+        if self.status != "running" or not self._stage_speeds:
+            self._speed = RateMeter(SPEED_SECONDS, self._clock)
+            self._stage_speeds = {}
+        self._speed.add(sum(stage.done for stage in self.stages))
+        for stage in self.stages:
+            self._stage_speeds.setdefault(stage.name, RateMeter(ESTIMATE_SECONDS, self._clock)).add(
+                stage.done
+            )
         self._elapsed, self._updated = _elapsed(job), self._clock()
 
     @property
@@ -147,10 +173,10 @@ class JobProgress:
         figures = [status_words(job), *_waiting_for(job)]
         rate = self._rate()
         if rate:
-            remaining = sum(stage.total - stage.done for stage in self.stages)
-            figures += _speed(rate)
-            if remaining and job["finished_at"] is None:
-                figures.append(f"ETA {duration(max(0.0, remaining / rate - since))}")
+            figures.append(_speed(rate))
+        eta = self.remaining_seconds()
+        if eta is not None:
+            figures.append(f"ETA about {duration(_rounded(eta))}")
         figures += [f"cost {dollars(job['cost']['usd'])}", f"elapsed {duration(self._elapsed + since)}"]
         again = sum(
             row["calls"] for row in job.get("usage", {}).get("by_model", ()) if row["stage"] == "repairing"
@@ -163,10 +189,22 @@ class JobProgress:
         unpriced = job["cost"]["unpriced_calls"]
         return [*figures, f"+ {counted(unpriced, 'call')} of unknown price"] if unpriced else figures
 
+    def remaining_seconds(self) -> float | None:
+        """Return the time that the slowest stage still needs; ``None`` if a stage's speed is not known yet."""
+        remaining = {
+            stage.name: stage.total - stage.done for stage in self.stages if stage.total > stage.done
+        }
+        meters = {name: self._stage_speeds[name] for name in remaining}
+        if not all(meter.is_reliable for meter in meters.values()):
+            return None
+        rates = {name: meter.per_second for name, meter in meters.items()}
+        times = [remaining[name] / rate for name, rate in rates.items() if rate]
+        return max(times) if times and len(times) == len(remaining) else None
+
     def _rate(self) -> float | None:
         """Calls per second: recent, or over the whole time once the job has ended."""
         if self._job["finished_at"] is None:
-            return self._meter.per_second
+            return self._speed.per_second
         return sum(stage.done for stage in self.stages) / self._elapsed if self._elapsed else None
 
 
@@ -216,12 +254,17 @@ def shown(console: Console) -> Iterator[Callable[[Json], None]]:
         yield show
 
 
-def _speed(rate: float) -> list[str]:
-    """A rate such as ``12 calls/s`` or, below one per second, ``5 calls/min``; nothing if it rounds to 0."""
+def _speed(rate: float) -> str:
+    """A rate such as ``12 calls/s`` or, below one per second, ``5 calls/min``."""
     if rate >= 1:
-        return [f"{rate:,.0f} calls/s"]
+        return f"{rate:,.0f} calls/s"
     per_minute = round(rate * SECONDS_PER_MINUTE)
-    return [f"{counted(per_minute, 'call')}/min"] if per_minute else []
+    return f"{counted(per_minute, 'call')}/min" if per_minute else "less than 1 call/min"
+
+
+def _rounded(seconds: float) -> int:
+    step = next(step for most, step in ETA_STEPS if seconds <= most)
+    return max(step, round(seconds / step) * step)
 
 
 def _stops(job: Json, before: str | None) -> bool:

@@ -1,4 +1,6 @@
 import io
+import random
+from collections.abc import Iterable
 
 import pytest
 from rich.console import Console
@@ -20,39 +22,88 @@ def progress_of(*, generated: int, judged: int) -> dict[str, object]:
     return {"generation": stage(100, generated), "judging": stage(900, judged, estimated=generated < 100)}
 
 
+def rate_of(steps: Iterable[tuple[float, int]], window: float = 8.0) -> float | None:
+    """The rate after each of the steps: seconds that pass, and calls that are done then."""
+    clock = Clock()
+    meter = RateMeter(window, clock)
+    for seconds, done in steps:
+        clock.now += seconds
+        meter.add(done)
+    return meter.per_second
+
+
 class TestRateMeter:
     def test_has_no_rate_before_it_can_be_trusted(self) -> None:
-        clock = Clock()
-        meter = RateMeter(clock)
-        assert meter.per_second is None
-        meter.add(0)
-        clock.now += 1.0
-        meter.add(500)
-        assert meter.per_second is None
+        assert rate_of([]) is None
+        assert rate_of([(0, 0), (1, 500), (1, 900)]) is None
 
     def test_is_the_slope_over_the_last_seconds(self) -> None:
-        clock = Clock()
-        meter = RateMeter(clock)
-        for done in (0, 10, 20, 30, 230, 430, 630, 830, 1030, 1230, 1430, 1630):  # 10, then 200 a second
-            meter.add(done)
-            clock.now += 1.0
-        assert meter.per_second == (1630 - 30) / 8
+        slow, fast = [(1.0, done) for done in range(20)], [(1.0, 20 + 200 * n) for n in range(1, 13)]
+        assert rate_of(slow + fast) == pytest.approx(200)
 
     def test_leaves_out_the_time_before_the_first_call_ended(self) -> None:
-        clock = Clock()
-        meter = RateMeter(clock)
-        for done in (0, 0, 0, 100, 200):
-            meter.add(done)
-            clock.now += 1.0
-        assert meter.per_second == 200 / 2
+        assert rate_of([(1, 0), (60, 0), (60, 100), (2, 300), (2, 500)]) == 100
 
-    def test_falls_to_nothing_while_a_job_is_paused(self) -> None:
+    def test_falls_while_no_call_ends_for_longer_than_usual(self) -> None:
+        steps = [(10.0, 8 * n) for n in range(12)]
+        assert rate_of(steps) == rate_of([*steps, (19.0, 88)]) == pytest.approx(0.8)
+        assert 0 < (rate_of([*steps, (1_000.0, 88)]) or 0) < 0.1
+
+    def test_starts_again_when_failed_parts_are_tried_again(self) -> None:
+        assert rate_of([(1, 0), (2, 100), (2, 200), (2, 150)]) is None
+
+
+def polled(progress: JobProgress, clock: Clock, rows: Iterable[tuple[int, int]]) -> None:
+    for generated, judged in rows:
+        clock.now += 1.0
+        progress.update(job(progress=progress_of(generated=generated, judged=judged)))
+
+
+class TestRemainingTime:
+    @pytest.mark.parametrize("seed", range(20))
+    @pytest.mark.parametrize(("gap", "most"), [(1, 3), (8, 8), (30, 16)])
+    def test_changes_little_while_calls_end_in_groups_at_a_constant_rate(
+        self, seed: int, gap: int, most: int
+    ) -> None:
+        source = random.Random(seed)
         clock = Clock()
-        meter = RateMeter(clock)
-        for done in (0, 100, *[100] * 10):
-            meter.add(done)
-            clock.now += 1.0
-        assert meter.per_second == 0.0
+        progress = JobProgress(job(progress={"judging": stage(2_000, 0)}), clock)
+        done, before, seen = 0, None, 0
+        while done < 1_800:
+            for _ in range(source.randint(max(1, gap // 2), gap + gap // 2)):
+                clock.now += 1.0
+                progress.update(job(progress={"judging": stage(2_000, done)}))
+                now = progress.remaining_seconds()
+                if now and before:
+                    assert 1 / 1.5 < now / before < 1.5
+                    seen += 1
+                before = now
+            done += source.randint(1, most)
+        assert seen > 100
+
+    def test_is_unknown_before_enough_calls_of_each_stage_have_ended(self) -> None:
+        clock = Clock()
+        progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
+        polled(progress, clock, [(n, 0) for n in range(30)])
+        assert progress.remaining_seconds() is None
+        assert "ETA" not in progress.line()
+
+    def test_is_that_of_the_slowest_stage(self) -> None:
+        clock = Clock()
+        progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
+        polled(progress, clock, [(n, n * 2) for n in range(51)])
+        assert progress.remaining_seconds() == pytest.approx(800 / 2)
+        assert "ETA about 6:30" in progress.line()
+
+    def test_is_not_that_of_the_time_before_a_pause(self) -> None:
+        clock = Clock()
+        progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
+        polled(progress, clock, [(n, n * 2) for n in range(51)])
+        progress.update(job("paused", progress=progress_of(generated=50, judged=100)))
+        assert progress.remaining_seconds() is None
+        clock.now += 3_600.0
+        polled(progress, clock, [(n, n * 2) for n in range(50, 63)])
+        assert progress.remaining_seconds() == pytest.approx((900 - 124) / 2)
 
 
 SPARED = {"same_job": 1_200, "other_job": 34}
@@ -71,21 +122,11 @@ class TestJobProgress:
     def test_a_line_says_all(self) -> None:
         clock = Clock()
         progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
-        clock.now += 4.0
-        progress.update(job(progress=progress_of(generated=40, judged=360)))
-        # 400 calls in 4 s: 100 a second; 600 remain: 6 s.
+        polled(progress, clock, [(4 * n, 36 * n) for n in range(11)])
         line = progress.line()
         assert line.startswith(
-            "generation 40/100 · judging 360/~900 · running · 100 calls/s · ETA 0:06 · cost $0.0123"
+            "generation 40/100 · judging 360/~900 · running · 40 calls/s · ETA about 0:20 · cost $0.0123"
         )
-
-    def test_the_time_left_runs_down_between_two_states(self) -> None:
-        clock = Clock()
-        progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
-        clock.now += 4.0
-        progress.update(job(progress=progress_of(generated=40, judged=360)))
-        clock.now += 2.0
-        assert "ETA 0:04" in progress.line()
 
     def test_an_ended_job_has_its_time_and_its_mean_rate(self) -> None:
         done = {"generation": stage(100, 100), "judging": stage(900, 897, failed=3)}
@@ -97,14 +138,20 @@ class TestJobProgress:
 
     @pytest.mark.parametrize(
         ("seconds", "speed"),
-        [(20.0, ["2 calls/s"]), (80.0, ["30 calls/min"]), (2400.0, ["1 call/min"]), (40_000.0, [])],
+        [
+            (20.0, "2 calls/s"),
+            (80.0, "30 calls/min"),
+            (2400.0, "1 call/min"),
+            (40_000.0, "less than 1 call/min"),
+        ],
     )
-    def test_a_slow_job_has_a_rate_per_minute_and_never_0(self, seconds: float, speed: list[str]) -> None:
+    def test_a_slow_job_has_a_rate_per_minute_and_never_0(self, seconds: float, speed: str) -> None:
         clock = Clock()
         progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)
+        progress.update(job(progress=progress_of(generated=1, judged=0)))
         clock.now += seconds
-        progress.update(job(progress=progress_of(generated=40, judged=0)))
-        assert [each for each in progress.figures().split(" · ") if "call" in each] == speed
+        progress.update(job(progress=progress_of(generated=41, judged=0)))
+        assert [each for each in progress.figures().split(" · ") if "call" in each] == [speed]
 
     def test_a_cancelled_job_has_no_time_left(self) -> None:
         assert "ETA" not in JobProgress(job("cancelled")).line()
