@@ -29,6 +29,8 @@ NO_CREDIT_CODES = frozenset(
 """Codes of a used-up account that jobs show as they are; all others are shown as ``insufficient_quota``."""
 STREAM_ONLY = "streaming_required"
 """Our code for a server that answers only with event streams."""
+NO_MODEL = "model_not_found"
+"""OpenAI's code for a model that does not exist; also ours for providers that say so in words."""
 NO_SYSTEM_MESSAGE = "system_message_not_supported"
 """Our code for a model whose chat template, or whose provider, takes no system message."""
 _CAUSES: Mapping[str, str] = {

@@ -68,9 +68,11 @@ class _Choice:
 
     def add(self, chunk: Mapping[str, Any]) -> None:
         """Takes in the data of an event."""
-        for name in ("id", "model", "system_fingerprint"):
+        for name in ("id", "model", "system_fingerprint", "promptFeedback"):
             if chunk.get(name):
                 self._fields[name] = chunk[name]
+        if chunk.get("promptFeedback"):  # Gemini's filter blocked the prompt: no choice follows
+            self.started = True
         choices = chunk.get("choices")
         choice = wire.mapping(choices[0]) if isinstance(choices, list) and choices else {}
         for counts in (
@@ -99,6 +101,8 @@ class _Choice:
         """The same as a plain reply has it."""
         message = {"role": "assistant", **{name: _joined(pieces) for name, pieces in self._message.items()}}
         said = {"text": "".join(self._texts)} if self._texts else {"message": message}
+        if "promptFeedback" in self._fields and not self._message and not self._texts:
+            return {**self._fields, "choices": [], "usage": self._usage or None}
         return {**self._fields, "choices": [{**said, **self._choice}], "usage": self._usage or None}
 
 
@@ -188,7 +192,7 @@ def _object(event: _Event, reply: Reply, key: SecretStr | None, *, started: bool
         raise errors.malformed(
             f"an event of the stream is no JSON object ({len(event.data)} characters)", reply.status
         )
-    if fault := data.get("error"):
+    if (fault := data.get("error") if data.get("choices") else errors.fault_of(data)) is not None:
         raise _failed(fault, reply, key, started=started)
     if event.name == "error" or data.get("object") == "error":
         raise _failed(data, reply, key, started=started)

@@ -1,6 +1,6 @@
 """OpenAI's Chat Completions, and every server that speaks its format."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import httpx2
@@ -46,7 +46,8 @@ class OpenAIChat(Chat):
         choices = body.get("choices")
         if not choices and (fault := errors.fault_of(body)) is not None:
             raise errors.refused_in_reply(fault, headers, key)
-        if choices == []:  # Gemini's reply to a prompt that its filter blocked
+        if choices == [] or (not choices and wire.mapping(body.get("promptFeedback")).get("blockReason")):
+            # Gemini's reply to a prompt that its filter blocked
             choices = [{"finish_reason": "content_filter"}]
         choice = choices[0] if isinstance(choices, list) and choices else None
         if isinstance(choice, dict) and choice.get(
@@ -60,12 +61,12 @@ class OpenAIChat(Chat):
         if not isinstance(message, dict):
             raise errors.malformed("the reply has no choice with a message")
         said, finish_reason = _answer(message, stopped)
-        counts = wire.mapping(body.get("usage"))
+        counts = _counts(body, choice)
         return ChatReply(
             text=said.text,
             finish_reason=finish_reason,
             usage=wire.usage(
-                counts.get("prompt_tokens"),
+                _named(counts, _READ),
                 _returned(counts),
                 _cached(counts),
                 reasoning_tokens=wire.mapping(counts.get("completion_tokens_details")).get(
@@ -81,7 +82,14 @@ class OpenAIChat(Chat):
         )
 
 
-_CACHED = ("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens")
+_READ = ("prompt_tokens", "input_tokens", "promptTokenCount")
+_RETURNED = ("completion_tokens", "output_tokens", "candidatesTokenCount")
+"""Names of the tokens read and returned: those of Chat Completions, of OpenAI's Responses (https://platform.openai.com/docs/api-reference/responses),
+and Gemini's (https://ai.google.dev/api/generate-content#UsageMetadata), which routers pass on."""
+_CACHED = (
+    *("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "num_cached_tokens"),
+    "cachedContentTokenCount",
+)
 """Names of the cached input tokens at the top level of ``usage``: Moonshot (https://platform.moonshot.ai/docs/api/chat), DeepSeek
 (https://api-docs.deepseek.com/guides/kv_cache), and Anthropic's name, which LiteLLM passes on (https://docs.litellm.ai/docs/completion/prompt_caching)."""
 _DETAILS = ("prompt_tokens_details", "input_tokens_details")
@@ -89,9 +97,25 @@ _DETAILS = ("prompt_tokens_details", "input_tokens_details")
 
 def _cached(counts: Mapping[str, Any]) -> int:
     """Return the input tokens that came from the provider's cache."""
-    named = [wire.mapping(counts.get(details)).get("cached_tokens") for details in _DETAILS]
-    named += [counts.get(name) for name in _CACHED]
-    return max(wire.count(value) or 0 for value in named)
+    holders = (counts, *(wire.mapping(counts.get(details)) for details in _DETAILS))
+    return max(wire.count(holder.get(name)) or 0 for holder in holders for name in _CACHED)
+
+
+def _counts(body: Mapping[str, Any], choice: object) -> Mapping[str, Any]:
+    """Return the token counts: at the top, else in the choice (Moonshot's streams), below ``x_groq``, or Gemini's."""
+    usage = wire.mapping(body.get("usage"))
+    if usage:
+        return usage
+    elsewhere = (
+        wire.mapping(choice).get("usage"),
+        wire.mapping(body.get("x_groq")).get("usage"),
+        body.get("usageMetadata"),
+    )
+    return next((found for each in elsewhere if (found := wire.mapping(each))), {})
+
+
+def _named(counts: Mapping[str, Any], names: Sequence[str]) -> object:
+    return next((counts[name] for name in names if name in counts), None)
 
 
 def _reported_usd(counts: Mapping[str, Any]) -> float | None:
@@ -116,8 +140,9 @@ def _returned(counts: Mapping[str, Any]) -> int | None:
 
     https://docs.x.ai/docs/key-information/consumption-and-rate-limits
     """
-    returned = wire.count(counts.get("completion_tokens"))
-    read, both = wire.count(counts.get("prompt_tokens")), wire.count(counts.get("total_tokens"))
+    returned = wire.count(_named(counts, _RETURNED))
+    read = wire.count(_named(counts, _READ))
+    both = wire.count(_named(counts, ("total_tokens", "totalTokenCount")))
     if returned is None or read is None or both is None:
         return returned
     return max(returned, both - read)

@@ -1,7 +1,8 @@
 """What both adapters share between a reply and a ``ChatReply``."""
 
 import json
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import from_json
@@ -18,6 +19,8 @@ MOST_USD = 1000.0
 MOST_FIELDS, MOST_NESTED = 50_000, 100_000
 """Fields of one object in a long reply, and lists and objects in all of it: to make, or free, a million at once takes 0.1 to 0.3 s, in
 which no other thread runs."""
+MOST_WORD = 60
+"""Characters of a finish reason that are compared."""
 LONG_BYTES = 64 * 1024
 """The longest reply that is read on the event loop, which takes 7 ms at most."""
 
@@ -148,11 +151,29 @@ _FINISH_REASONS: Mapping[str, FinishReason] = {
     "content_filtered": FinishReason.CONTENT_FILTER,
     # Cohere: https://docs.cohere.com/reference/chat
     "error_toxic": FinishReason.CONTENT_FILTER,
+    "error_limit": FinishReason.LENGTH,
+    # Gemini: https://ai.google.dev/api/generate-content#FinishReason
+    "language": FinishReason.CONTENT_FILTER,
 }
 """Why a model stopped, in all providers' words, in lower case; checked 2026-11-22."""
 
-_BROKEN_OFF = frozenset({"insufficient_system_resource", "network_error", "abort"})
-"""Words of DeepSeek (https://api-docs.deepseek.com/api/create-chat-completion), Z.ai and vLLM for an answer that the server gave up."""
+_BROKEN_OFF = frozenset({"insufficient_system_resource", "network_error"})
+"""Words of DeepSeek (https://api-docs.deepseek.com/api/create-chat-completion) and Z.ai for an answer that the server gave up."""
+_PARTS: Sequence[tuple[re.Pattern[str], FinishReason | None]] = tuple(
+    (re.compile(rf"(?<![a-z])({parts})(?![a-z])"), reason)
+    for parts, reason in (
+        (
+            r"(content)?filter(ed)?|safety|moderation|sensitive|guardrail|prohibited",
+            FinishReason.CONTENT_FILTER,
+        ),
+        (r"abort(ed)?|cancel(l?ed)?|error|failed|interrupted|time(out)?", None),
+        (r"stop(ped)?|eos|eot|end|completed?|done|success", FinishReason.STOP),
+        (r"len(gth)?|max|limit|tokens|repetition|repeat", FinishReason.LENGTH),
+    )
+)
+"""Parts of words that are not listed and what they say; ``None`` for an answer that the server gave up. The first row that fits
+applies. vLLM and Moonshot cut off a text that repeats itself (https://github.com/BerriAI/litellm/pull/27101,
+https://github.com/MoonshotAI/moonpalace/pull/3)."""
 
 
 def finish_reason(value: object) -> FinishReason:
@@ -173,7 +194,14 @@ def finish_reason(value: object) -> FinishReason:
         raise errors.broken_off(word)
     if word.startswith("content_filter"):  # Gemini's has the reason behind a colon
         return FinishReason.CONTENT_FILTER
-    return _FINISH_REASONS.get(word, FinishReason.UNSTATED)
+    if word in _FINISH_REASONS:
+        return _FINISH_REASONS[word]
+    for part, reason in _PARTS:
+        if part.search(word[:MOST_WORD]):
+            if reason is None:
+                raise errors.broken_off()
+            return reason
+    return FinishReason.UNSTATED
 
 
 def unusual_word(value: object, read: FinishReason) -> str | None:

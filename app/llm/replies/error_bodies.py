@@ -4,7 +4,8 @@ Shapes, each from its public documentation or reports, checked 2026-11-22: OpenA
 ``[{"error": {…, "status", "details"}}]`` (https://ai.google.dev/gemini-api/docs/troubleshooting); OpenRouter ``error.metadata.raw``
 (https://openrouter.ai/docs/api/reference/errors-and-debugging); LiteLLM's codes that are statuses as text
 (https://docs.litellm.ai/docs/exception_mapping); vLLM's and Mistral's error at the top level; FastAPI's ``{"detail": …}``; TGI's
-and Ollama's ``{"error": "text"}``; AWS's ``{"message": …, "__type": …}``.
+and Ollama's ``{"error": "text"}``; AWS's ``{"message": …, "__type": …}``; Tencent's ``{"Response": {"Error": {"Code", "Message"}}}``
+(https://www.tencentcloud.com/document/api/213/33281).
 """
 
 import json
@@ -85,13 +86,20 @@ def retry_seconds(fault: Fault) -> float | None:
     return None
 
 
+def enveloped(body: Mapping[str, object]) -> object:
+    """Return the error that a body encloses; ``None`` if it encloses none."""
+    response = body.get("Response")
+    native = response.get("Error") if isinstance(response, dict) else None
+    return body.get("error") or body.get("errors") or native
+
+
 def _error_object(body: object) -> Mapping[str, object]:
     """The innermost object that the outer shape names as the error."""
     if isinstance(body, list):
         body = next((one for one in body if isinstance(one, dict)), None)
     if not isinstance(body, dict):
         return {}
-    inner = body.get("error") or body.get("errors")
+    inner = enveloped(body)
     if isinstance(inner, list):
         inner = next((one for one in inner if isinstance(one, dict)), None)
     return inner if isinstance(inner, dict) else body

@@ -11,10 +11,10 @@ import aiohttp
 import httpx2
 from pydantic import SecretStr
 
-from app.domain.providers.failure import NO_CREDIT_CODES, NO_SYSTEM_MESSAGE, STREAM_ONLY
+from app.domain.providers.failure import NO_CREDIT_CODES, NO_MODEL, NO_SYSTEM_MESSAGE, STREAM_ONLY
 from app.domain.providers.model import ProviderLimits
 from app.guard.targets import TargetRefusedError
-from app.llm.replies.error_bodies import Fault, read_fault, retry_seconds
+from app.llm.replies.error_bodies import Fault, enveloped, read_fault, retry_seconds
 from app.llm.replies.header_values import (
     LATEST_END_SECONDS,
     LONGEST_WAIT_SECONDS,
@@ -52,6 +52,7 @@ _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
     409: FailureKind.RETRY,
     413: FailureKind.ITEM,
     422: FailureKind.ITEM,
+    424: FailureKind.RETRY,  # TGI: the generation failed
     425: FailureKind.RETRY,
     429: FailureKind.RETRY,
 }
@@ -93,7 +94,11 @@ def _limits_of_429(headers: Mapping[str, str]) -> ProviderLimits | None:
     return replace(limits, hold_ends_seconds=min(asked, LATEST_END_SECONDS))
 
 
-_OUR_CODES = {Meaning.NO_SYSTEM_MESSAGE: NO_SYSTEM_MESSAGE, Meaning.STREAM_ONLY: STREAM_ONLY}
+_OUR_CODES = {
+    Meaning.NO_SYSTEM_MESSAGE: NO_SYSTEM_MESSAGE,
+    Meaning.STREAM_ONLY: STREAM_ONLY,
+    Meaning.NO_MODEL: NO_MODEL,
+}
 
 
 def _meaning(status: int, fault: Fault) -> tuple[FailureKind, str]:
@@ -138,14 +143,16 @@ def _exceeds_limit(words: str) -> bool:
 def fault_of(body: Mapping[str, object]) -> object:
     """Return the error in a reply with status 200; ``None`` if it has none.
 
-    Routers have ``error``; MiniMax, SiliconFlow, Alibaba and Baidu have codes and words at the top.
+    Routers have ``error``; Tencent has it within ``Response``; MiniMax, SiliconFlow, Alibaba and Baidu have codes and
+    words at the top, Cloudflare ``success``.
     """
-    if body.get("error"):
-        return body["error"]
+    if inner := enveloped(body):
+        return inner
     base = body.get("base_resp")
     coded = any(body.get(name) for name in ("code", "error_code", "error_msg"))
     failed = isinstance(base, dict) and bool(base.get("status_code"))
-    return body if coded or failed else None
+    unsuccessful = body.get("success") is False or body.get("status") == "error"
+    return body if coded or failed or unsuccessful else None
 
 
 def refused_in_reply(fault: object, headers: Mapping[str, str], key: SecretStr | None) -> ModelCallError:

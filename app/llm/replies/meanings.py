@@ -25,6 +25,7 @@ class Meaning(StrEnum):
     NO_CREDIT = "no_credit"
     NO_SYSTEM_MESSAGE = "no_system_message"
     STREAM_ONLY = "stream_only"
+    NO_MODEL = "no_model"
     JOB = "job"
     ITEM = "item"
     RETRY = "retry"
@@ -32,7 +33,12 @@ class Meaning(StrEnum):
     @property
     def kind(self) -> FailureKind:
         """The kind of failure for the work."""
-        stops = self in {Meaning.NO_CREDIT, Meaning.NO_SYSTEM_MESSAGE, Meaning.STREAM_ONLY}
+        stops = self in {
+            Meaning.NO_CREDIT,
+            Meaning.NO_SYSTEM_MESSAGE,
+            Meaning.STREAM_ONLY,
+            Meaning.NO_MODEL,
+        }
         return FailureKind.JOB if stops else FailureKind(self.value)
 
 
@@ -84,4 +90,5 @@ def meaning(status: int, codes: Collection[str], words: str) -> Meaning | None:
         words: Its message.
     """
     compared = words[:_MOST_WORDS].lower()
-    return next((rule.means for rule in rules() if rule.fits(status, codes, compared)), None)
+    known = {part for code in codes for part in (code, code.partition(".")[0])}
+    return next((rule.means for rule in rules() if rule.fits(status, known, compared)), None)

@@ -184,7 +184,7 @@ FAILURES |= {
     "Gemini: overloaded": ("openai", google_error(503, "The model is overloaded.", "UNAVAILABLE"), RETRY, "UNAVAILABLE"),
     "LiteLLM: wrong key": ("openai", fault(401, "Authentication Error, Invalid proxy server token passed", type="auth_error", param="None", code="401"), JOB, "auth_error"),
     "LiteLLM: wrong upstream key": ("openai", fault(401, "litellm.AuthenticationError: AuthenticationError: OpenAIException - Incorrect API key", type=None, param=None, code="401"), JOB, "http_401"),
-    "LiteLLM: unknown model": ("openai", fault(400, "/chat/completions: Invalid model name passed in model=x.", type="invalid_request_error", param="model", code="400"), ITEM, "invalid_request_error"),
+    "LiteLLM: unknown model": ("openai", fault(400, "/chat/completions: Invalid model name passed in model=x.", type="invalid_request_error", param="model", code="400"), JOB, "model_not_found"),
     "LiteLLM: upstream quota used up": ("openai", fault(429, "litellm.RateLimitError: RateLimitError: OpenAIException - " + _QUOTA + "read the docs: https://platform.openai.com/docs/guides/error-codes/api-errors.", type="throttling_error", param=None, code="429"), JOB, "insufficient_quota"),
     "LiteLLM: upstream quota used up, quoted": ("openai", fault(429, "litellm.RateLimitError: Error code: 429 - {'error': {'message': 'no', 'type': 'insufficient_quota'}}", type="None", param="None", code="429"), JOB, "insufficient_quota"),
     "LiteLLM: upstream rate limit": ("openai", fault(429, "litellm.RateLimitError: RateLimitError: OpenAIException - slow", type="throttling_error", param=None, code="429"), RETRY, "throttling_error"),
@@ -194,7 +194,7 @@ FAILURES |= {
     "OpenRouter: empty purse in a choice": ("openai", in_choice(code="402", message="Insufficient credits"), JOB, "http_402"),
     "OpenRouter: no such model": ("openai", fault(404, "No endpoints found for x/y.", code=404), JOB, "http_404"),
     "forbidden without a code": ("openai", fault(403, "no"), ITEM, "http_403"),
-    "vLLM: no such model": ("openai", Answer.of_json({"object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError", "param": None, "code": 404}, 404), JOB, "NotFoundError"),
+    "vLLM: no such model": ("openai", Answer.of_json({"object": "error", "message": "The model `x` does not exist.", "type": "NotFoundError", "param": None, "code": 404}, 404), JOB, "model_not_found"),
     "vLLM: system prompt not taken": ("openai", fault(400, "System role not supported", type="BadRequestError", param=None, code=400), JOB, NO_SYSTEM_MESSAGE),
     "vLLM: wrong key (FastAPI)": ("openai", Answer.of_json({"error": "Unauthorized"}, 401), JOB, "http_401"),
     "vLLM: wrong path (FastAPI)": ("openai", Answer.of_json({"detail": "Not Found"}, 404), JOB, "http_404"),
@@ -202,7 +202,7 @@ FAILURES |= {
     "Mistral: unprocessable, FastAPI's shape": ("openai", Answer.of_json({"detail": [{"loc": ["body", "temperature"], "msg": "Input should be less than 1.5"}]}, 422), ITEM, "http_422"),
     "Mistral: no such model": ("openai", Answer.of_json({"object": "error", "message": "Invalid model: x", "type": "invalid_model", "param": None, "code": "1500"}, 400), JOB, "invalid_model"),
     "Mistral: wrong key": ("openai", Answer.of_json({"message": "Unauthorized", "request_id": "r"}, 401), JOB, "http_401"),
-    "Ollama: no such model": ("openai", Answer.of_json({"error": "model 'x' not found"}, 404), JOB, "http_404"),
+    "Ollama: no such model": ("openai", Answer.of_json({"error": "model 'x' not found"}, 404), JOB, "model_not_found"),
     "TGI: overloaded": ("openai", Answer.of_json({"error": "Model is overloaded", "error_type": "overloaded"}, 429), RETRY, "overloaded"),
     "TGI: prompt too long": ("openai", Answer.of_json({"error": "Input validation error", "error_type": "validation"}, 422), ITEM, "validation"),
     "Azure: wrong key": ("openai", fault(401, "Access denied due to invalid subscription key", code="401"), JOB, "http_401"),
@@ -292,7 +292,38 @@ STREAMS = {
     "only streams, other words": ("openai", fault(400, "Streaming is required for this model"), JOB, STREAM_ONLY),
     "only streams, other words still": ("openai", fault(422, "Non-streaming requests are not supported"), JOB, STREAM_ONLY),
 }  # fmt: skip
-FAILURES |= FILTERS | NO_CREDIT | NO_SYSTEM | STREAMS
+
+
+def tencent(code: str, words: str) -> Answer:
+    """An error in Tencent's own shape, with a good status."""
+    return plain(200, Response={"Error": {"Code": code, "Message": words}, "RequestId": "r"})
+
+
+OTHERS = {
+    "Tencent: illegal text": ("openai", tencent("OperationDenied.TextIllegalDetected", "no"), FILTERED, "OperationDenied.TextIllegalDetected"),
+    "Tencent: no credit": ("openai", tencent("FailedOperation.ResourcePackExhausted", "资源包余量已用尽"), JOB, "insufficient_quota"),
+    "Tencent: wrong signature": ("openai", tencent("AuthFailure.SignatureFailure", "no"), JOB, "AuthFailure.SignatureFailure"),
+    "Tencent: no such model": ("openai", tencent("InvalidParameterValue.Model", "no"), JOB, "model_not_found"),
+    "Tencent: too many requests": ("openai", tencent("RequestLimitExceeded.UinLimitExceeded", "slow down"), RETRY, "RequestLimitExceeded.UinLimitExceeded"),
+    "Volcengine: a filter's code with a detail": ("openai", fault(400, "no", type="BadRequest", code="InputTextSensitiveContentDetected.PolicyViolation"), FILTERED, "InputTextSensitiveContentDetected.PolicyViolation"),
+    "OpenRouter: moderation without its reasons": ("openai", fault(403, 'x/y requires moderation on OpenInference. Your input was flagged for "violence". No credits were charged.', code=403), FILTERED, "http_403"),
+    "OpenAI: content with limited access": ("openai", fault(400, "Invalid prompt: we've limited access to this content for safety reasons.", code="invalid_prompt"), FILTERED, "invalid_prompt"),
+    "Gemini's reason, relayed": ("openai", plain(200, error={"code": 400, "message": "Gemini blocked the prompt: PROHIBITED_CONTENT"}), FILTERED, "http_400"),
+    "other filters' words": ("openai", plain(422, detail="NSFW content detected"), FILTERED, "http_422"),
+    "other filters' words, moderated": ("openai", plain(403, message="Request was moderated: violence", type="moderation_error"), FILTERED, "moderation_error"),
+    "OpenRouter: no such model, as a bad request": ("openai", fault(400, "x/y is not a valid model ID", code=400), JOB, "model_not_found"),
+    "DeepSeek: no such model": ("openai", fault(400, "Model Not Exist", type="invalid_request_error"), JOB, "model_not_found"),
+    "Bedrock: no such model": ("openai", plain(400, message="The provided model identifier is invalid.", __type="ValidationException"), JOB, "model_not_found"),
+    "Zhipu: no such model": ("openai", fault(400, "模型不存在", code="1211"), JOB, "model_not_found"),
+    "Zhipu: busy, as a bad request": ("openai", fault(400, "该模型当前访问量过大", code="1305"), RETRY, "http_400"),
+    "busy, as a bad request": ("openai", fault(400, "Server is busy, please try again later", code="ServerBusy"), RETRY, "ServerBusy"),
+    "TGI: generation failed": ("openai", plain(424, error="Request failed during generation", error_type="generation"), RETRY, "generation"),
+    "Bedrock: too many tokens a minute": ("openai", plain(429, message="Too many tokens, please wait before trying again.", __type="ThrottlingException"), RETRY, "ThrottlingException"),
+    "a rate limit named token limit": ("openai", fault(429, "You have exceeded the token limit of this minute."), RETRY, "http_429"),
+    "a month's budget": ("openai", plain(429, message="Your monthly quota has been exceeded.", code="monthly_quota_exceeded"), JOB, "insufficient_quota"),
+    "no credit, in a good reply without a code": ("openai", plain(200, success=False, message="Insufficient credits", data=None), JOB, "insufficient_quota"),
+}  # fmt: skip
+FAILURES |= FILTERS | NO_CREDIT | NO_SYSTEM | STREAMS | OTHERS
 
 WORDS = {
     "MiniMax: no credit, in a good reply": "HTTP 502: insufficient balance",
@@ -396,6 +427,9 @@ FAILURES |= {
     "event stream that ends early": ("openai", events(_HELLO, _REST), RETRY, "broken_off"),
     "event stream with an error": ("openai", events(_HELLO, {"error": {"code": 429, "message": "slow down"}}, "[DONE]"), RETRY, "http_429"),
     "event stream with an error event": ("openai", events({"message": "no", "code": 500}, name="error"), RETRY, "http_500"),
+    "event stream with an error at the top of an event": ("openai", events(_HELLO, {"code": "DataInspectionFailed", "message": "no"}), FILTERED, "DataInspectionFailed"),
+    "event stream of MiniMax with an error": ("openai", events(_HELLO, {"choices": [], "base_resp": {"status_code": 1027, "status_msg": "output new_sensitive"}}), FILTERED, "http_502"),
+    "finish reason timeout": ("openai", choice("timeout", content="Yes"), RETRY, "broken_off"),
     "event stream of nothing": ("openai", events("[DONE]"), RETRY, "malformed_reply"),
     "event stream of no JSON": ("openai", events("hello", "[DONE]"), RETRY, "malformed_reply"),
     "anthropic: event stream that ends early": ("anthropic", events(*_BLOCKS[:-2]), RETRY, "broken_off"),
@@ -410,6 +444,16 @@ ANSWERS |= {
     "finish reason done": Good("openai", choice("done", content="Yes."), "Yes.", FinishReason.STOP, True),
     "finish reason max_length": Good("openai", choice("max_length", content="Yes"), "Yes", FinishReason.LENGTH, True),
     "finish reason null as text": Good("openai", choice("null", content="Yes."), "Yes.", FinishReason.UNSTATED, True),
+    "finish reason of a filter in other words": Good("openai", choice("safety-filter", content="Yes"), "Yes", FinishReason.CONTENT_FILTER, True),
+    "finish reason of an end token": Good("openai", choice("<|im_end|>", content="Yes."), "Yes.", FinishReason.STOP, True),
+    "finish reason of a length in other words": Good("openai", choice("max_tokens_reached", content="Yes"), "Yes", FinishReason.LENGTH, True),
+    "finish reason repetition (vLLM)": Good("openai", choice("repetition", content="Yes"), "Yes", FinishReason.LENGTH, True),
+    "prompt blocked, without choices (Gemini)": Good("openai", plain(200, promptFeedback={"blockReason": "OTHER"}, usage={"prompt_tokens": 3, "completion_tokens": 0}), "", FinishReason.CONTENT_FILTER, True),
+    "prompt blocked, in an event stream (Gemini)": Good("openai", events({"choices": [], "promptFeedback": {"blockReason": "SAFETY"}}, "[DONE]"), "", FinishReason.CONTENT_FILTER, False),
+    "usage in the choice": Good("openai", changed(OPENAI_REPLY, usage=None, choices=[{**OPENAI_REPLY["choices"][0], "usage": {"prompt_tokens": 3, "completion_tokens": 2}}]), "I love parties.", FinishReason.STOP, True),
+    "usage below x_groq": Good("openai", changed(OPENAI_REPLY, usage=None, x_groq={"usage": {"prompt_tokens": 3, "completion_tokens": 2}}), "I love parties.", FinishReason.STOP, True),
+    "usage in Gemini's words": Good("openai", changed(OPENAI_REPLY, usage=None, usageMetadata={"promptTokenCount": 3, "candidatesTokenCount": 2}), "I love parties.", FinishReason.STOP, True),
+    "usage in the words of OpenAI's Responses": Good("openai", _openai_usage(input_tokens=3, output_tokens=2), "I love parties.", FinishReason.STOP, True),
     "finish reason unknown": Good("openai", choice("a new one", content="Yes."), "Yes.", FinishReason.UNSTATED, True),
     "anthropic: event stream": Good("anthropic", events(*_BLOCKS), "I love parties.", FinishReason.STOP, True),
 }  # fmt: skip
