@@ -1401,6 +1401,7 @@ class ConnectionChangeIn(TypedDict):
     prices: NotRequired[Mapping[str, PricesIn]]
     models: NotRequired[Sequence[str] | None]
     batches: NotRequired[bool]
+    stream: NotRequired[bool]
     families: NotRequired[Mapping[str, str]]
     description: NotRequired[str | None]
 
@@ -1424,6 +1425,8 @@ class ConnectionIn(TypedDict):
     """Models that jobs may use; default: all."""
     batches: NotRequired[bool]
     """Whether the server has its wire format's batch endpoints."""
+    stream: NotRequired[bool]
+    """Whether calls ask for event streams, for a server that answers no other way."""
     families: NotRequired[Mapping[str, str]]
     """By name: the model behind a name that does not tell, such as a deployment's. Parameters that its family refuses are not sent."""
     description: NotRequired[str | None]
@@ -3102,6 +3105,8 @@ class KeptConnection(TypedDict):
     models: list[str] | None
     """`null` for all."""
     batches: bool
+    stream: bool
+    """Whether calls ask for event streams, for a server that answers no other way."""
     families: dict[str, str]
     """By model: a name from which the model table knows its family."""
     description: str | None

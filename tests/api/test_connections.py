@@ -55,6 +55,9 @@ def test_a_connection_is_made_read_listed_changed_and_deleted(api: Service) -> N
     )
     assert changed.json()["prices"]["m-1"]["output"] == 2.5
     assert changed.json()["key_set"]
+    assert not changed.json()["stream"]
+    streaming = api.http.request("PATCH", "/v1/connections/lab", json={"stream": True})
+    assert streaming.json()["stream"]
     assert api.http.request("DELETE", "/v1/connections/lab").status_code == 204
     assert api.http.request("GET", "/v1/connections/lab").status_code == 404
 
@@ -119,6 +122,7 @@ def test_no_answer_has_its_key(api: Service) -> None:
         ({"models": []}, "/models"),
         ({"families": {"our-judge": ""}}, "/families/our-judge"),
         ({"families": ["gpt-5"]}, "/families"),
+        ({"stream": "yes"}, "/stream"),
         ({"kind": "completions", "batches": True}, "/batches"),
     ],
 )

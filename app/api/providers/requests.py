@@ -102,6 +102,9 @@ class ConnectionIn(Body):
     )
     models: Models | None = Field(None, description="Models that jobs may use; default: all.")
     batches: bool = Field(False, description="Whether the server has its wire format's batch endpoints.")
+    stream: bool = Field(
+        False, description="Whether calls ask for event streams, for a server that answers no other way."
+    )
     families: Families = Field(
         default_factory=dict,
         description="By name: the model behind a name that does not tell, such as a deployment's. Parameters "
@@ -129,6 +132,7 @@ class ConnectionChangeIn(ChangeBody):
     prices: Prices = Field(default_factory=dict, validate_default=False)
     models: Models | None = None
     batches: bool = False
+    stream: bool = False
     families: Families = Field(default_factory=dict, validate_default=False)
     description: Line | None = None
 

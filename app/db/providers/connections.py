@@ -29,6 +29,7 @@ class ConnectionRow:
     prices: dict[str, Any]
     models: list[str] | None
     batches: bool
+    stream: bool
     families: dict[str, str]
     description: str | None
     created_at: datetime

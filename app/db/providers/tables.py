@@ -38,6 +38,8 @@ class KeptConnection(Base):
     models: Mapped[list[str] | None] = mapped_column(ARRAY(Text))
     """Null for all."""
     batches: Mapped[bool]
+    stream: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether calls ask for event streams."""
     families: Mapped[dict[str, str]] = mapped_column(JSONB, server_default=text("'{}'"))
     """By model: the name by which the model table knows its family."""
     description: Mapped[str | None]

@@ -183,6 +183,9 @@ class KeptConnection(Answer):
     prices: dict[str, KeptPrices]
     models: list[str] | None = Field(description="`null` for all.")
     batches: bool
+    stream: bool = Field(
+        description="Whether calls ask for event streams, for a server that answers no other way."
+    )
     families: dict[str, str] = Field(
         description="By model: a name from which the model table knows its family."
     )

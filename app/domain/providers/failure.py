@@ -80,7 +80,7 @@ _REMEDIES: Mapping[str, str] = {
     NO_SYSTEM_MESSAGE: 'Submit with `"system": "in_user_turn"` on the model, which puts the system prompt at the head of the user\'s message.',
     "API_KEY_INVALID": _KEY,
     "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
-    STREAM_ONLY: "Set `stream: true` for the connection in the operator's file of connections.",
+    STREAM_ONLY: "Set `stream: true` for the connection.",
     "address_refused": "Use a public https address, or have the operator allow its network.",
     "authentication_error": _KEY,
     "connection_failed": _UNREACHABLE,

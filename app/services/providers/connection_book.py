@@ -198,6 +198,7 @@ class ConnectionBook:
             prices={model: ModelPrices.model_validate(own) for model, own in row.prices.items()},
             models=None if row.models is None else tuple(row.models),
             batches=row.batches,
+            stream=row.stream,
             families=row.families,
             guard=self._guard,
             tenant=row.tenant,

@@ -187,7 +187,7 @@ async def _add_version(
 
 _KEPT_BY_NEXT = (
     *("tenant", "name", "kind", "base_url", "limits", "prices", "models", "batches"),
-    *("families", "description"),
+    *("stream", "families", "description"),
 )
 
 

@@ -100,6 +100,18 @@ class TestKeys:
             await Worker(deps).call(await frozen(deps))
         assert provider.seen[0].headers["authorization"] == f"Bearer {KEY.get_secret_value()}"
 
+    async def test_calls_ask_for_event_streams_once_the_connection_says_so(
+        self, deps: ConnectionDependencies
+    ) -> None:
+        async with StubProvider(GOOD) as provider:
+            await create_connection(deps, TENANT, values(provider.url), KEY)
+            name, worker = await frozen(deps), Worker(deps)
+            await worker.call(name)
+            await change_connection(deps, TENANT, "lab", {"stream": True})
+            await worker.look()
+            await worker.call(name)
+        assert [seen.json()["stream"] for seen in provider.seen] == [False, True]
+
     @pytest.mark.parametrize(
         "url", ["https://93.184.215.15/v1", "https://93.184.215.14:8443/v1", "http://127.0.0.1/v1"]
     )
