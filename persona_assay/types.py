@@ -2793,7 +2793,7 @@ class JudgeCalls(TypedDict):
 
 
 class JudgeRepairs(TypedDict):
-    """Verdicts and grades of one judge that it was asked for once more."""
+    """One judge's follow-up requests and their outcome."""
 
     judge: str
     unread: int

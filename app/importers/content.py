@@ -45,7 +45,7 @@ MERGE = "<<"
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
 _SEPARATOR_LINE = re.compile(r"""["']?sep=(.)["']?\s*""", re.IGNORECASE)
-"""A first line by which Excel is told the separator."""
+"""Excel's ``sep=`` line."""
 SEPARATORS = (",", ";", "\t", "|")
 TABLE_ENDINGS = {"csv", "tsv", "tab"}
 DIALECT_LINES = 50

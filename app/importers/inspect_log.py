@@ -208,7 +208,7 @@ class _Attachments:
             WrongRecordError: If one is missing, or they are too long together.
         """
         if isinstance(value, dict):
-            others = value.keys() & _MEDIA  # of which no text is read
+            others = value.keys() & _MEDIA  # media without text
             return {
                 name: each if name in others else self.resolve(each, f"{place}/{name}")
                 for name, each in value.items()

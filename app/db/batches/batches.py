@@ -18,7 +18,7 @@ ANNOUNCED_SECONDS = 10.0
 """How long a batch that was announced may wait to be looked after before it is announced again."""
 
 MOST_FAILURES = 30
-"""Failures in a row to read the answers of a batch after which a job that ends goes without them."""
+"""Consecutive read failures after which an ending job gives up on a batch."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,7 +56,7 @@ async def forget_unread_replies(connection: AsyncConnection, held: Claim) -> Non
 
 
 async def usage_of_text(connection: AsyncConnection, held: Claim, run: int, item: int) -> Usage | None:
-    """Return what the call for a text took, which a reply that was kept has not."""
+    """Return the usage of the call that generated a text; stored replies lack it."""
     found = await connection.execute(
         text(
             "SELECT input_tokens, output_tokens, reasoning_tokens FROM calls"

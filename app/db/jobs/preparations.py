@@ -49,7 +49,7 @@ class StepCounts:
 
 
 class FailedAsksRow(NamedTuple):
-    """Asks of the reasoner in vain, in unfinished or failed steps of one kind and task."""
+    """Unusable replies of the reasoner in unfinished or failed steps of one kind and task."""
 
     stage: str
     task: str
@@ -218,7 +218,7 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> dict[
 
 
 async def failed_asks(connection: AsyncConnection, tenant: str, job_id: str) -> list[FailedAsksRow]:
-    """Asks in vain in steps that are not ready, by kind and task; reason and reply are those of the step asked most often."""
+    """Unusable replies of the reasoner, by kind and task; reason and reply are from the step with the most."""
     rows = await connection.execute(
         text(
             "WITH last AS (SELECT DISTINCT ON (persona, kind, task, item) * FROM preparations"
@@ -269,7 +269,7 @@ async def fix_plan(connection: AsyncConnection, held: PreparationClaim, question
 
 
 class FailedStep(NamedTuple):
-    """A step that the reasoner was asked for in vain."""
+    """A step for which the reasoner gave no usable reply."""
 
     kind: str
     error: str

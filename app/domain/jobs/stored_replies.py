@@ -7,7 +7,7 @@ from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.jobs.judge_prompts import read_reply
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging import order_check
-from app.domain.judging.grouped_reply import USABLE, read_part
+from app.domain.judging.grouped_reply import USABLE, label_of_part, read_part
 from app.domain.judging.hardening import AS_IN_THE_PAPERS, KeyedReply, Showing, showing
 from app.domain.judging.order_check import Order
 from app.domain.judging.verdict import Unread, Verdict, VerdictStatus, repaired, unparsed
@@ -75,12 +75,16 @@ class StoredReplies:
         return lambda reply, cut_off: read_reply(reply, asked, profile, form, cut_off=cut_off)
 
     def _part(self, row: Row, asked: Dimension | Scale) -> Reading | None:
-        """Read a part of a grouped reply. If there is a follow-up's, it counts: the first reply was unusable as a whole."""
-        repair = row.get("repair_raw")
+        """Read a part of a grouped reply and, if it can't be read, the follow-up's part."""
+        raw, repair = row.get("raw"), row.get("repair_raw")
         if not isinstance(repair, str):
             return self._reading(row, lambda part, _: read_part(part, asked), AS_IN_THE_PAPERS)
-        first = unparsed(Unread(row.get("unread") or Unread.NO_ANSWER))
-        return Reading(repaired(first, read_part(repair, asked)))
+        unread = Unread(row.get("unread") or Unread.NO_ANSWER)
+        if isinstance(raw, str) and unread is not Unread.CUT_OFF and _is_part(raw, repair, row["group_size"]):
+            first = read_part(raw, asked)
+            if first.status in USABLE:
+                return Reading(first)
+        return Reading(repaired(unparsed(unread), read_part(repair, asked)))
 
     def _reading(self, row: Row, read: _Read, shown: Showing) -> Reading | None:
         """Read the first reply and, if it can't be read, the reply to the follow-up request."""
@@ -107,3 +111,9 @@ class StoredReplies:
         if again.status in USABLE:
             return Reading(repaired(verdict, again), second.key_missing)
         return Reading(verdict, first.key_missing)
+
+
+def _is_part(raw: str, repair: str, group_size: int) -> bool:
+    """Return whether a first reply is one sentence's part; an unusable reply is stored whole with the first sentence."""
+    label, again = label_of_part(raw), label_of_part(repair)
+    return label is not None and 1 <= label <= group_size and again in {None, label}

@@ -95,7 +95,8 @@ def read_grouped(
     if is_known and any(reading.usable for reading in readings):
         return readings
     refused = parse_verdict(raw, asked) == REFUSED
-    return unusable(raw, len(labels), REFUSED if refused else unparsed(Unread.NO_ANSWER))
+    reason = Unread.CUT_OFF if cut_off else Unread.NO_ANSWER
+    return unusable(raw, len(labels), REFUSED if refused else unparsed(reason))
 
 
 def read_part(raw: str, asked: Dimension | Scale) -> Verdict:
@@ -113,6 +114,12 @@ def read_part(raw: str, asked: Dimension | Scale) -> Verdict:
     elif (line := _BARE_LINE.fullmatch(raw)) is not None:
         answer = line[2]
     return _reading([_Part(0, answer, raw)], asked).verdict
+
+
+def label_of_part(raw: str) -> int | None:
+    """Return the number of a sentence's part (:attr:`GroupedReading.raw`); ``None`` if it is missing or not the only one."""
+    parts = _in_a_row(raw) or _labelled(raw)
+    return parts[0].label if len(parts) == 1 and parts[0].raw == raw else None
 
 
 def unusable(raw: str | None, count: int, verdict: Verdict) -> list[GroupedReading]:

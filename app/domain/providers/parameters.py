@@ -126,7 +126,7 @@ def bounded_output(model: Model, tokens: float) -> float:
 
 
 def share_written(models: Sequence[Model], tokens: float) -> float:
-    """Share of an expected text of so many tokens that the models' ``max_tokens`` leave, on average."""
+    """Average share of an expected text that fits into the models' ``max_tokens``."""
     return sum(bounded_output(model, tokens) for model in models) / (tokens * len(models))
 
 

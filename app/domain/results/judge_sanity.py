@@ -1,4 +1,4 @@
-"""Checks of a job's judges, by which nonsense is told from judgement before any figure is believed."""
+"""Checks whether a job's judges can be trusted."""
 
 import math
 from collections import Counter
@@ -159,13 +159,15 @@ def _no_better(kappa: Metric, ends: Ends, things: int, of: str) -> str:
 
 def _one_score(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
     for (judge, dimension), units in evidence.units.items():
-        n = units.scores.total()
+        answers = Counter({f"the score {score}": count for score, count in units.scores.items()})
+        answers["the answer “not applicable”"] = units.not_applicable
+        n = answers.total()
         if n < check.fewest:
             continue
-        score, count = units.scores.most_common(1)[0]
+        answer, count = answers.most_common(1)[0]
         if count >= check.limit * n:
             on = "answers" if dimension is None else f"sentences on {evidence.labels[dimension]}"
-            message = f"{judge} gives the score {score} to {100 * count / n:.0f} % of {n:,} {on}."
+            message = f"{judge} gives {answer} to {100 * count / n:.0f} % of {n:,} {on}."
             of: Literal["sentences", "grades"] = "grades" if dimension is None else "sentences"
             yield check.warning([judge], message, count / n, n, of, dimension=dimension)
 

@@ -6,7 +6,7 @@ from app.domain.contract import Answer
 
 
 class JudgeRepairs(Answer):
-    """Verdicts and grades of one judge that it was asked for once more."""
+    """One judge's follow-up requests and their outcome."""
 
     judge: str
     unread: int = Field(description="Verdicts and grades whose first reply could not be read.")

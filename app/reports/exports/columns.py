@@ -264,7 +264,7 @@ RESPONSE_COLUMNS = (
     _response(
         "refusal_check",
         _TEXT,
-        "Who told whether the text is a refusal: rules, or judge.",
+        "What decided whether the text is a refusal: `rules` or `judge`.",
         lambda r: "rules" if r.notes is None or r.notes.refusal_check is None else "judge",
     ),
     _response("grade", _NUMBER, "A PersonaGym response's score, 1 to 5: the mean over judges.", "score"),

@@ -69,6 +69,7 @@ PROBES = (
     "The meeting room is on the second floor.",
 )
 """Sentences that any judge of extraversion tells apart: a high one, a low one, and one that says nothing about it."""
+UNFIT = "Do not use it as a judge."
 FORM_PROMPT = "Describe the sea in one sentence."
 """Asks for a text, so that a number comes back only if the server constrains the reply."""
 DEADLINE_SECONDS = 60.0
@@ -503,14 +504,19 @@ def _of_verdicts(verdicts: Sequence[tuple[Verdict, str]]) -> Iterator[Finding]:
         if verdict.status in {VerdictStatus.UNPARSED, VerdictStatus.REFUSED}:
             yield _bad(f"Its verdict on “{sentence}” cannot be read: “{reply[:SHOWN_CHARACTERS]}”.")
     (high, _), (low, _), (neutral, _) = verdicts
+    for (verdict, _), sentence in zip(verdicts[:2], PROBES, strict=False):
+        if verdict.status is VerdictStatus.NOT_APPLICABLE:
+            yield _bad(f"It answers “not applicable” to “{sentence}”, which shows the trait.")
     shown = ", ".join(
         verdict.status if verdict.score is None else str(verdict.score) for verdict, _ in verdicts
     )
     if high.score is not None and low.score is not None and high.score <= low.score:
         yield _bad(
             f"It does not tell opposite sentences apart: {high.score} for “{PROBES[0]}”, {low.score} for “{PROBES[1]}”."
-            " Do not use it as a judge."
+            f" {UNFIT}"
         )
+    elif high.status is low.status is VerdictStatus.NOT_APPLICABLE:
+        yield _bad(f"It does not tell opposite sentences apart: both are “not applicable”. {UNFIT}")
     elif high.score is not None and low.score is not None:
         yield _good(
             f"It tells opposite sentences apart (verdicts on a high, a low and a neutral sentence: {shown})."

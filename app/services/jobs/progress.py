@@ -61,7 +61,7 @@ class Progress:
         total: Over all its shards.
         leased: Over those that somebody works on.
         steps: Those of its preparations, by kind; empty for a job without any.
-        failed_asks: Asks in vain in those steps.
+        failed_asks: Unusable replies of the reasoner in those steps.
         usage: What its calls took, by stage and model.
         failures: What its failed calls failed of.
     """

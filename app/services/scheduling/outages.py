@@ -61,7 +61,7 @@ async def resume_reachable(engine: AsyncEngine, queue: Queue, probe: ProviderPro
 
 
 def _is_due(job: jobs.PausedJob) -> bool:
-    """Return whether the job may be resumed now, given how often that was in vain."""
+    """Return whether to resume the job, based on its failed resumptions."""
     if job.resumptions == 0:
         return True
     wait = FIRST_WAIT_SECONDS * 4 ** (job.resumptions - 1)

@@ -184,6 +184,9 @@ class TestJudge:
             (("5", "5", "5"), "", "does not tell opposite sentences apart: 5"),
             (("1) Very introverted", "5", "9"), "", "does not tell opposite sentences apart: 1"),
             (("4", "2", "3"), "tells opposite sentences apart", "scores a sentence that says nothing"),
+            (("9", "9", "9"), "", "does not tell opposite sentences apart: both are “not applicable”"),
+            (("5", "9) None of the above", "9"), "", "“not applicable” to “I avoid people"),
+            (("9", "1", "9"), "", "“not applicable” to “I love loud parties"),
             (("I'm ready. I'm ready.",) * 3, "", "cannot be read: “I'm ready. I'm ready.”"),
         ],
     )

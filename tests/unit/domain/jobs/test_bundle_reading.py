@@ -91,9 +91,22 @@ class TestReplies:
             assert again.verdict(SAID | {"raw": part, "group_size": 3}, GRADE_SCALE), part
         assert not again.verdict(SAID | {"raw": "S4: 2", "group_size": 3}, GRADE_SCALE)
         repaired = {"raw": None, "repair_raw": "S2: 4", "unread": "no_answer", "group_size": 3}
-        for raw in (None, "S9: 2", "2"):  # a first reply that could not be used stays so
-            assert again.verdict(SAID | repaired | {"raw": raw}, GRADE_SCALE)
-            assert not again.verdict(SAID | repaired | {"raw": raw, "score": 2}, GRADE_SCALE)
+        # A first reply that could not be used as a whole is no part: the follow-up counts.
+        for raw in (None, "S9: 2", "2", "S1: 2", "2. 2", "S2: 2\nS9: 1", "S2: hard to say"):
+            assert again.verdict(SAID | repaired | {"raw": raw}, GRADE_SCALE), raw
+            assert not again.verdict(SAID | repaired | {"raw": raw, "score": 2}, GRADE_SCALE), raw
+        cut = SAID | repaired | {"raw": "S2: 2", "unread": "cut_off"}
+        assert again.verdict(cut, GRADE_SCALE)
+
+    @pytest.mark.parametrize("repair", ["S2: 4", "4"])
+    @pytest.mark.parametrize("first", ["S2: 2", "S2 - 2) rarely", '"S2": 2'])
+    def test_a_first_part_that_the_rules_now_read_counts_before_the_follow_up(
+        self, first: str, repair: str
+    ) -> None:
+        row = SAID | {"raw": first, "repair_raw": repair, "unread": "no_answer", "group_size": 3}
+        found = StoredReplies(SPEC).verdict(row, GRADE_SCALE)
+        assert found is not None
+        assert (found.verdict.score, found.verdict.unread) == (2, None)
 
     @pytest.mark.parametrize(
         ("changes", "status", "score"),

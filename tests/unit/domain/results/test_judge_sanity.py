@@ -34,7 +34,32 @@ def warned(units: JudgedUnits, dimension: str | None = "E") -> Mapping[str, floa
     ],
 )
 def test_one_score_for_nearly_all_sentences(scores: dict[int, int], share: float | None) -> None:
-    assert warned(JudgedUnits(Counter(scores), not_applicable=3)).get("one_score") == share
+    assert warned(JudgedUnits(Counter(scores))).get("one_score") == share
+
+
+@pytest.mark.parametrize(
+    ("scores", "not_applicable", "share"),
+    [
+        ({}, 25, 1.0),
+        ({5: 20}, 200, 200 / 220),
+        ({5: 257, 4: 16}, 3, 257 / 276),
+        ({5: 30}, 10, None),  # 75 % of the answers
+        ({}, 19, None),
+    ],
+)
+def test_not_applicable_counts_as_an_answer(
+    scores: dict[int, int], not_applicable: int, share: float | None
+) -> None:
+    assert warned(JudgedUnits(Counter(scores), not_applicable)).get("one_score") == share
+
+
+def test_not_applicable_to_nearly_all_sentences_is_named_in_words() -> None:
+    units = {JudgeAndDimension("a/judge", "E"): JudgedUnits(Counter({5: 2}), 38)}
+    (found,) = judge_warnings(Evidence(units, {"E": "extraversion"}))
+    assert found.message == (
+        "a/judge gives the answer “not applicable” to 95 % of 40 sentences on extraversion."
+    )
+    assert headline([found], 1) == "The judge a/judge cannot be trusted."
 
 
 def test_one_score_for_nearly_all_answers_is_named_as_grades() -> None:
