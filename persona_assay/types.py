@@ -2256,6 +2256,7 @@ class StageProgress(TypedDict):
     total: int
     pending: int
     running: int
+    """Parts that workers have taken. Only `on_the_wire` of the job's calls are sent; the others wait their turn."""
     succeeded: int
     failed: int
     estimated: bool
@@ -2374,6 +2375,8 @@ class JobDetail(TypedDict):
     links: dict[str, str]
     """Related URLs; `question_set` and `persona_set` once the job has created one, `source` the job whose texts it judges."""
     progress: dict[str, StageProgress]
+    on_the_wire: int | None
+    """Calls sent and not yet answered, as workers last reported, at most five seconds ago by default. `null` if a worker that has just begun has not reported yet."""
     usage: JobUsage
     cost: Cost
     failures: list[FailedCalls]

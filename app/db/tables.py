@@ -256,6 +256,8 @@ class Shard(Base):
     lease_token: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     lease_owner: Mapped[str | None]
     lease_expires_at: Mapped[datetime | None]
+    on_the_wire: Mapped[int | None]
+    """Calls sent and not yet answered at the last renewal of the lease; ``NULL`` before the first."""
     failures: Mapped[int] = mapped_column(server_default=text("0"))
     """How often a worker gave the shard up because of an internal error."""
     retries: Mapped[int] = mapped_column(SmallInteger, server_default=text("0"))

@@ -170,7 +170,7 @@ class JobProgress:
     def _figures(self) -> list[str]:
         job = self._job
         since = self._clock() - self._updated if job["finished_at"] is None and job["started_at"] else 0.0
-        figures = [status_words(job), *_waiting_for(job)]
+        figures = [status_words(job), *_in_progress(job), *_waiting_for(job)]
         rate = self._rate()
         if rate:
             figures.append(_speed(rate))
@@ -270,6 +270,15 @@ def _rounded(seconds: float) -> int:
 def _stops(job: Json, before: str | None) -> bool:
     """Whether a job that is followed has just been paused by an error."""
     return job["status"] == "paused" != before and bool(job["error"])
+
+
+def _in_progress(job: Json) -> list[str]:
+    """Such as ``8 calls on the wire, 292 waiting``; nothing while workers have not reported their calls."""
+    taken = sum(stage["running"] for stage in job["progress"].values())
+    sent = job["on_the_wire"]
+    if not taken or sent is None:
+        return []
+    return [f"{counted(sent, 'call')} on the wire, {max(0, taken - sent):,} waiting"]
 
 
 def _waiting_for(job: Json) -> list[str]:

@@ -1,6 +1,6 @@
 """Shards: announcing, claiming, keeping, giving back, ending; and what in them is still missing."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -112,7 +112,7 @@ Shards for which a batch holds answers can be in a job that stands still or ends
 """
 
 LEASE_FREE = (
-    " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false,"
+    " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false, on_the_wire = NULL,"
     # From when the row is ours, by the database's clock.
     " lease_expires_at = clock_timestamp() + make_interval(secs => :seconds) FROM free WHERE s.id = free.id"
     " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
@@ -354,9 +354,9 @@ async def start_job(connection: AsyncConnection, job_id: str) -> None:
 
 
 async def renew(
-    connection: AsyncConnection, claims: Sequence[AnyClaim], lease_seconds: float
+    connection: AsyncConnection, claims: Mapping[AnyClaim, int], lease_seconds: float
 ) -> set[AnyClaim]:
-    """Keeps the leases of claims that are still valid.
+    """Keep the leases of claims that are still valid, and store how many calls each has on the wire.
 
     Returns:
         Those that are still ours.
@@ -364,18 +364,21 @@ async def renew(
     rows = await connection.execute(
         text(
             # Locked in the order of their ids, as the writer does, so that the two never wait for each other.
-            "WITH ours AS (SELECT shards.id FROM shards"
-            "  JOIN unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[])) AS held (id, token)"
+            "WITH ours AS (SELECT shards.id, held.calls FROM shards"
+            "  JOIN unnest(CAST(:ids AS bigint[]), CAST(:tokens AS bigint[]), CAST(:calls AS int[]))"
+            "  AS held (id, token, calls)"
             "  ON shards.id = held.id AND lease_token = held.token"
             # One that was given back keeps its token; renewed, it would be held by nobody until that runs out.
             "  WHERE NOT done AND lease_owner IS NOT NULL ORDER BY shards.id FOR UPDATE OF shards)"
-            " UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds)"
+            " UPDATE shards SET lease_expires_at = clock_timestamp() + make_interval(secs => :seconds),"
+            "  on_the_wire = ours.calls"
             " FROM ours WHERE shards.id = ours.id RETURNING shards.id, lease_token"
         ),
         {
             "seconds": lease_seconds,
             "ids": [c.shard_id for c in claims],
             "tokens": [c.token for c in claims],
+            "calls": list(claims.values()),
         },
     )
     ours = {(row.id, row.lease_token) for row in rows}

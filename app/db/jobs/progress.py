@@ -21,6 +21,8 @@ class Counts:
         unjudged: Verdicts whose calls never succeeded.
         estimated: Shards of which it is not known yet how many responses they will have.
         preparations: Shards that prepare personas, or make some up.
+        on_the_wire: Calls sent and not yet answered, as of the last renewals of leases.
+        unreported: Shards whose lease has not been renewed yet, so that their calls are not counted.
     """
 
     planned: int = 0
@@ -31,6 +33,8 @@ class Counts:
     unjudged: int = 0
     estimated: int = 0
     preparations: int = 0
+    on_the_wire: int = 0
+    unreported: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +56,12 @@ _COUNTS = text(
     "SELECT false AS leased, sum(planned_responses), sum(responses_answered), sum(responses_failed),"
     " sum(verdicts_due), sum(verdicts_answered), sum(verdicts_failed),"
     " count(*) FILTER (WHERE NOT planned_exactly AND kind = 'responses'),"
-    " count(*) FILTER (WHERE kind = 'preparation')"
+    " count(*) FILTER (WHERE kind = 'preparation'), 0, 0"
     " FROM shards WHERE job_id = :job AND tenant = :tenant AND (done OR parked OR lease_token = 0)"
     " HAVING count(*) > 0"
     " UNION ALL SELECT coalesce(lease_expires_at > clock_timestamp(), false), planned_responses,"
-    "  r.answered, r.failed, r.due, v.answered, v.failed, 0, (kind = 'preparation')::int"
+    "  r.answered, r.failed, r.due, v.answered, v.failed, 0, (kind = 'preparation')::int,"
+    "  coalesce(s.on_the_wire, 0), (s.on_the_wire IS NULL)::int"
     f" FROM shards s, {COUNTS}"
     " WHERE job_id = :job AND tenant = :tenant AND NOT done AND NOT parked AND lease_token > 0"
 )

@@ -19,7 +19,9 @@ class StageProgress(Answer):
 
     total: int
     pending: int
-    running: int
+    running: int = Field(
+        description="Parts that workers have taken. Only `on_the_wire` of the job's calls are sent; the others wait their turn."
+    )
     succeeded: int
     failed: int
     estimated: bool = Field(description="Whether the total is still an estimate.")
@@ -179,6 +181,10 @@ class JobDetail(Job):
     """A job with its progress and usage."""
 
     progress: dict[str, StageProgress]
+    on_the_wire: int | None = Field(
+        description="Calls sent and not yet answered, as workers last reported, at most five seconds ago by default. "
+        "`null` if a worker that has just begun has not reported yet."
+    )
     usage: JobUsage
     cost: Cost
     failures: list[FailedCalls] = Field(

@@ -136,7 +136,9 @@ class LeaseKeeper:
         held = list(self._held.items())
         asked = time.monotonic()  # the leases run from the database's answer, which is later
         async with single_statements(self._engine) as connection:
-            ours = await shards.renew(connection, [claim for claim, _ in held], self._lease_seconds)
+            ours = await shards.renew(
+                connection, {claim: stop.flying for claim, stop in held}, self._lease_seconds
+            )
         self._kept_at = asked
         for claim, stop in held:
             if claim not in ours:

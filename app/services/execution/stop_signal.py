@@ -86,12 +86,17 @@ class StopSignal:
         if self._giving_up is None:
             self._giving_up = asyncio.get_running_loop().call_later(GRACE_SECONDS, self.cut)
 
+    @property
+    def flying(self) -> int:
+        """Number of calls on the wire."""
+        return len(self._flying)
+
     def cut(self) -> int:
         """Gives up the calls on the wire of a shard that was stopped; returns how many."""
         self.given_up = True
         for task in self._flying:
             task.cancel()
-        return len(self._flying)
+        return self.flying
 
     def seen_active(self, moment: float) -> None:
         """Notes that the job was active at a moment of the monotonic clock, or later."""

@@ -91,6 +91,7 @@ async def view_job(
     return JobDetail(
         **shown(job),
         progress=_preparation(job, found.steps) | answering,
+        on_the_wire=None if found.leased.unreported else found.leased.on_the_wire,
         usage=usage_of(found.usage),
         cost=cost_of(found.usage),
         failures=failures_of(found.failures.rows),

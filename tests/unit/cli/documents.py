@@ -34,6 +34,7 @@ def job(status: str = "running", **changes: Any) -> Json:
         "error": None,
         "progress": {"generation": stage(100, 40), "judging": stage(900, 260, failed=3, estimated=True)},
         "cost": {"usd": 0.0123, "unpriced_calls": 0},
+        "on_the_wire": 0,
         "usage": {"by_model": []},
     } | changes
 

@@ -119,6 +119,15 @@ class TestJobProgress:
         assert f"running · waiting for {words} ·" in JobProgress(job(batches={"waiting_for": words})).line()
         assert "waiting" not in JobProgress(job(batches={"waiting_for": None})).line()
 
+    @pytest.mark.parametrize(
+        ("sent", "words"),
+        [(8, "8 calls on the wire, 292 waiting"), (1, "1 call on the wire, 299 waiting"), (None, "")],
+    )
+    def test_calls_on_the_wire_are_told_from_those_that_wait(self, sent: int | None, words: str) -> None:
+        taken = {"judging": stage(900, 100) | {"running": 300}}
+        line = JobProgress(job(progress=taken, on_the_wire=sent)).line()
+        assert line.startswith(" · ".join(filter(None, ("judging 100/900", "running", words, "cost"))))
+
     def test_a_line_says_all(self) -> None:
         clock = Clock()
         progress = JobProgress(job(progress=progress_of(generated=0, judged=0)), clock)

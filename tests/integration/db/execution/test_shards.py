@@ -42,7 +42,7 @@ async def release(engine: AsyncEngine, claim: Claim, *, failed: bool = False) ->
 
 async def renew(engine: AsyncEngine, *claims: Claim) -> set[AnyClaim]:
     async with engine.begin() as connection:
-        return await shards.renew(connection, claims, LEASE_SECONDS)
+        return await shards.renew(connection, dict.fromkeys(claims, 3), LEASE_SECONDS)
 
 
 async def refill(engine: AsyncEngine, job_id: str, window: int) -> list[int]:

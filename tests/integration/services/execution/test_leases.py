@@ -3,16 +3,20 @@
 import asyncio
 import contextlib
 import time
+from typing import Any
 
 import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.execution import shards
+from app.db.execution.shards import AnyClaim
 from app.services.execution import leases
 from app.services.execution.leases import LeaseKeeper
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
+from app.services.jobs.view import view_job
 from app.telemetry.metrics import LEASES_LOST
-from tests.integration.jobs import claimed, execute, expire, new_job, scalar, take
+from tests.integration.jobs import TENANT, claimed, execute, expire, new_job, scalar, take
 
 
 class TestLeaseKeeper:
@@ -27,6 +31,29 @@ class TestLeaseKeeper:
                 await execute(engine, "UPDATE shards SET lease_token = lease_token + 1")
                 await asyncio.sleep(0.3)
         assert stop.reason is StopReason.LEASE_LOST
+
+    async def test_it_reports_the_calls_on_the_wire(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        renewed = asyncio.Event()
+        renew = shards.renew
+
+        async def renewing(*args: Any) -> set[AnyClaim]:
+            kept: set[AnyClaim] = await renew(*args)
+            renewed.set()
+            return kept
+
+        monkeypatch.setattr(shards, "renew", renewing)
+        job = await new_job(engine)
+        claim = await claimed(engine, job.id)
+        keeper, stop = LeaseKeeper(engine, 4.0), StopSignal()
+        assert (await view_job(engine, TENANT, job.id)).on_the_wire is None
+        async with keeper.running():
+            with keeper.holding(claim, stop, time.monotonic()), stop.on_the_wire():
+                await renewed.wait()
+                assert (await view_job(engine, TENANT, job.id)).on_the_wire == 1
+        await execute(engine, "UPDATE shards SET lease_owner = NULL, lease_expires_at = NULL")
+        assert (await view_job(engine, TENANT, job.id)).on_the_wire == 0
 
     async def test_what_can_not_be_renewed_is_stopped_when_its_lease_has_run_out(
         self, engine: AsyncEngine
