@@ -122,7 +122,7 @@ class FairQueue:
         self._tenants: dict[str, _Tenant] = {}
         self._now = 0.0
         self._seconds = SHORT_SECONDS
-        self._is_slow = False
+        self._by_time = False
         self._waiting = 0
         self._in_flight = 0
         self._at_limiter = 0
@@ -179,7 +179,7 @@ class FairQueue:
         seconds = max(SHORT_SECONDS, self._loop.time() - passed_at)
         self._seconds += NEWEST_SHARE * (seconds - self._seconds)
         by_time = by_time or self._in_flight >= self._limit
-        self._is_slow = by_time and self._seconds > SLOW_SECONDS
+        self._by_time = by_time
         if line is None:
             return
         line.seconds += (NEWEST_SHARE if line.seconds else 1.0) * (seconds - line.seconds)
@@ -255,15 +255,16 @@ class FairQueue:
         few = tenant.in_flight < min(FIRST_CALLS, self._in_flight) and not tenant.at_limiter
         if not few or self._in_flight >= self._limit + FIRST_CALLS:
             return False
-        # Where calls take long, few in flight may be more than a tenant's share.
-        return not self._is_slow or all(
+        # Where slots are shared by time, a few long calls in flight may be more than a tenant's share.
+        return not self._by_time or all(
             tenant.at <= other.at for other in self._tenants.values() if other.waiting
         )
 
     def _has_room(self) -> bool:
         if self._in_flight >= self._limit:
             return False
-        if self._at_limiter < (1 if self._is_slow else FEWEST_AT_LIMITER):
+        is_slow = self._by_time and self._seconds > SLOW_SECONDS
+        if self._at_limiter < (1 if is_slow else FEWEST_AT_LIMITER):
             return True
         self._turn_second(self._loop.time())
         return self._at_limiter < max(self._passed, self._passed_before)

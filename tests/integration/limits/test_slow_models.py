@@ -13,15 +13,19 @@ from app.services.execution.fair_queue import FairQueue
 from tests.integration.limits.test_redis_limiter import Rates, limiters
 
 SECONDS = {"reasoner": 24.0, "judge": 3.0}
+FAR_APART = {"reasoner": 60.0, "judge": 1.0}
 WARM_UP_SECONDS, WHILE_SECONDS = 80.0, 320.0
 
 
 class Worker:
     """A worker's calls to one model, and the seconds of slots that each line has had."""
 
-    def __init__(self, limiter: RedisRateLimiter) -> None:
+    def __init__(
+        self, limiter: RedisRateLimiter, limit: int = 400, durations: dict[str, float] = SECONDS
+    ) -> None:
         self.limiter = limiter
-        self.queue = FairQueue(400)
+        self.queue = FairQueue(limit)
+        self.durations = durations
         self.seconds = dict.fromkeys(SECONDS, 0.0)
         self.calls: Counter[str] = Counter()
         self.counts_from = asyncio.get_running_loop().time() + WARM_UP_SECONDS
@@ -31,7 +35,7 @@ class Worker:
         turn = self.queue.turn_at_once(tenant) or await self.queue.turn_in_line(tenant, name, Priority.NORMAL)
         slot = await self.limiter.admit("own", "slow", Usage(1, 1))
         turn.passed(by_time=self.limiter.is_full("own", "slow"))
-        took = SECONDS[name]
+        took = self.durations[name]
         await asyncio.sleep(took)
         self.limiter.observe("own", "slow", Observation(CallOutcome.ANSWERED, took, Usage(1, 1)))
         slot.release()
@@ -48,8 +52,8 @@ class Worker:
         await asyncio.gather(*(repeat() for _ in range(tasks)))
 
 
-async def for_a_while(*work: asyncio.Task[None]) -> None:
-    await asyncio.sleep(WARM_UP_SECONDS + WHILE_SECONDS)
+async def for_a_while(*work: asyncio.Task[None], seconds: float = WARM_UP_SECONDS + WHILE_SECONDS) -> None:
+    await asyncio.sleep(seconds)
     for task in work:
         task.cancel()
     await asyncio.gather(*work, return_exceptions=True)
@@ -72,6 +76,21 @@ async def test_long_and_short_calls_have_equal_shares_of_the_slots(
     total = sum(seconds.values())
     assert total > 0.85 * 4 * WHILE_SECONDS
     assert seconds["judge"] / total == pytest.approx(0.5, abs=0.06)
+
+
+@pytest.mark.parametrize(("limit", "judges"), [(50, 200), (64, 300)])
+async def test_tenants_share_by_time_although_short_calls_lower_the_mean(
+    redis_url: str, limit: int, judges: int
+) -> None:
+    async with limiters(redis_url, Rates(max_in_flight=4)) as [limiter]:
+        worker = Worker(limiter, limit, FAR_APART)
+        await for_a_while(
+            asyncio.create_task(worker.keep_calling("reasoner", 200, "one")),
+            asyncio.create_task(worker.keep_calling("judge", judges, "other")),
+            seconds=900.0,
+        )
+    total = sum(worker.seconds.values())
+    assert worker.seconds["judge"] / total == pytest.approx(0.5, abs=0.1), worker.seconds
 
 
 async def test_short_calls_do_not_wait_behind_a_crowd_of_long_ones(redis_url: str) -> None:
