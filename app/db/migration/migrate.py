@@ -122,7 +122,7 @@ def repeated(act: Callable[[], Result], tell: Told) -> Result:
 
 def _told(error: DBAPIError) -> Exception:
     """An error as an operator reads it; one that is nobody's but ours stays as it is."""
-    first = str(error.orig).splitlines()[0] if str(error.orig) else type(error.orig).__name__
+    first = next(iter(str(error.orig).splitlines()), reason(error))
     if isinstance(error.orig, InsufficientPrivilege | InvalidSchemaName):
         return MigrationError(
             f"the database refuses: {first}. Have its owner or a superuser run"
