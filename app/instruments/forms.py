@@ -215,7 +215,7 @@ class RefusalLanguage(Form):
 
     script: str | None = None
     alone: tuple[str, ...] = ()
-    disclosure_signs: tuple[str, ...] = ()
+    leaving_signs: tuple[str, ...] = ()
     terms: dict[Id, _Lines]
     lead_ins: _Lines
     model: _Lines
@@ -223,6 +223,15 @@ class RefusalLanguage(Form):
     aside: _Lines
     disclosure: _Lines
     leaving: _Lines
+
+
+class ModelNamesForm(Form):
+    """A maker's models in ``refusal.yaml``; regular expressions in lower case."""
+
+    model: tuple[Text, ...] = ()
+    namesake: tuple[Text, ...] = ()
+    maker: tuple[Text, ...]
+    source: Text
 
 
 class RefusalFile(Form):
@@ -233,6 +242,7 @@ class RefusalFile(Form):
     out_of_character: _Lines
     in_story: _Lines
     hearsay: _Lines
+    models: tuple[ModelNamesForm, ...]
     languages: dict[Id, RefusalLanguage]
 
     @model_validator(mode="after")
@@ -253,6 +263,10 @@ class RefusalFile(Form):
             self.out_of_character,
             self.in_story,
             self.hearsay,
+            {
+                kind: tuple(name for each in self.models for name in getattr(each, kind))
+                for kind in ("model", "namesake", "maker")
+            },
         )
 
 

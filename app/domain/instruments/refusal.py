@@ -51,7 +51,7 @@ class LanguageRules:
         leaving: What a sentence has in which the model leaves its role.
         script: A letter of the language; unset for Latin script.
         alone: Plain texts; one of them shows a text to be in this language alone.
-        disclosure_signs: Plain texts, one of which every disclosure has; none given: all sentences are matched.
+        leaving_signs: Plain texts, one of which each sentence has that leaves the role.
     """
 
     terms: Mapping[str, tuple[str, ...]]
@@ -63,14 +63,14 @@ class LanguageRules:
     leaving: tuple[str, ...] = ()
     script: str | None = None
     alone: tuple[str, ...] = ()
-    disclosure_signs: tuple[str, ...] = ()
+    leaving_signs: tuple[str, ...] = ()
 
 
 class _Language:
     """The compiled rules for one language."""
 
-    def __init__(self, rules: LanguageRules) -> None:
-        known: dict[str, str] = {}
+    def __init__(self, rules: LanguageRules, shared: Mapping[str, str]) -> None:
+        known = dict(shared)
         for name, alternatives in rules.terms.items():
             known[name] = _any_of(alternatives, known)
         lead_in = _any_of(rules.lead_ins, known)
@@ -84,12 +84,20 @@ class _Language:
         self.refusal = _compile(before + refusal)
         self.aside = _compile(aside)
         self.alone = rules.alone
-        self._signs = rules.disclosure_signs
+        self._leaving_signs = rules.leaving_signs
+        self._anywhere = [_compile(_loose(_any_of((each,), known))) for each in rules.disclosure]
+        self._leaving = _compile(_loose(leaving))
         self.disclosure = _compile(_any_of(rules.disclosure + rules.leaving, known))
 
     def may_disclose(self, text: str) -> bool:
-        """Tell whether a disclosure is possible; cheap."""
-        return not self._signs or _has_any(text, self._signs)
+        """Tell whether a sentence of a text may disclose the model or leave the role.
+
+        Patterns that begin with the same letters are searched for ten times as fast as their alternatives in one.
+        """
+        for each in self._anywhere:
+            if each.search(text):
+                return True
+        return _has_any(text, self._leaving_signs) and self._leaving.search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +115,7 @@ class RefusalRules:
         in_story: Signs of a character's speech; case matters.
         hearsay: What makes a disclosure someone else's, or no disclosure, in lower case.
         languages: The rules by language; all whose script a text has are applied.
+        terms: Alternatives by name for the patterns of all languages.
 
     Raises:
         ValueError: If a pattern names an unknown term or is no regular expression.
@@ -118,6 +127,7 @@ class RefusalRules:
     out_of_character: tuple[str, ...] = ()
     in_story: tuple[str, ...] = ()
     hearsay: tuple[str, ...] = ()
+    terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _latin: tuple[_Language, ...] = field(init=False, repr=False, compare=False)
     _other: tuple[_Language, ...] = field(init=False, repr=False, compare=False)
     _remark: re.Pattern[str] = field(init=False, repr=False, compare=False)
@@ -126,7 +136,8 @@ class RefusalRules:
     _hearsay: re.Pattern[str] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        languages = [_Language(rules) for rules in self.languages.values()]
+        shared = {name: _any_of(alternatives, {}) for name, alternatives in self.terms.items()}
+        languages = [_Language(rules, shared) for rules in self.languages.values()]
         marks = _any_of(self.out_of_character, {})
         compiled = {
             "_latin": tuple(each for each in languages if each.script is None),
@@ -202,9 +213,7 @@ class RefusalRules:
         own = _ANY_SPEECH.sub(" ", sentence)
         if self._ends_of_marks(own):
             return True
-        return any(
-            each.may_disclose(own) and each.disclosure.search(own) for each in languages
-        ) and not self._hearsay.search(own)
+        return any(each.disclosure.search(own) for each in languages) and not self._hearsay.search(own)
 
 
 def _plain(text: str) -> str:
@@ -249,6 +258,11 @@ def _any_of(alternatives: tuple[str, ...], known: Mapping[str, str]) -> str:
     if not alternatives:
         return "(?!)"
     return "(?:" + "|".join(_TERM.sub(term, alternative) for alternative in alternatives) + ")"
+
+
+def _loose(pattern: str) -> str:
+    """Make a sentence's pattern match wherever the sentence stands in a text, and maybe more."""
+    return pattern.replace(r"(?:\b", "(?:").replace("(?:^|", "(?:|").replace("|$", "|")
 
 
 def _compile(pattern: str) -> re.Pattern[str]:
