@@ -2798,13 +2798,13 @@ class JudgeCalls(TypedDict):
 class JudgeRepairs(TypedDict):
     """One judge's follow-up requests and their outcome."""
 
-    judge: str
     unread: int
     """Verdicts and grades whose first reply could not be read."""
     repaired: int
     """Of these, those that the second reply gave."""
     unparsed: int
     """The others: no figure contains them."""
+    judge: str
 
 
 class Provenance(TypedDict):
@@ -3788,6 +3788,17 @@ class QuestionSetList(TypedDict):
     next_cursor: str | None
 
 
+class Repairs(TypedDict):
+    """Verdicts and grades that judges were asked for once more."""
+
+    unread: int
+    """Verdicts and grades whose first reply could not be read."""
+    repaired: int
+    """Of these, those that the second reply gave."""
+    unparsed: int
+    """The others: no figure contains them."""
+
+
 class RereadExample(TypedDict):
     """One verdict that changes."""
 
@@ -4017,6 +4028,8 @@ class Results(TypedDict):
     """If requested: how much the judges depend on the order of their options."""
     repairs: NotRequired[list[JudgeRepairs]]
     """By judge: replies that could not be read and were followed by a second request."""
+    repairs_total: NotRequired[Repairs | None]
+    """Sum of `repairs`; `null` if judges were asked once."""
     control: NotRequired[ControlArm | None]
     """`null` for a job without `control`."""
     opposite: NotRequired[OppositeControl | None]

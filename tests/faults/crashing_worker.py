@@ -28,6 +28,7 @@ from app.llm.gateway import Gateway
 from app.ports import UploadedBatch
 from app.queue.sender import CeleryQueue
 from app.services.execution.leases import LeaseKeeper
+from app.services.execution.responses import Responses
 from app.services.execution.result_writer import BatchWriter
 
 OFFSET = float(os.environ.get("CLOCK_OFFSET", "0"))
@@ -151,6 +152,7 @@ around_holding()
 around_sending()
 around(model_caller_module.ModelCaller, "call", ("then", "receive", "after"))
 around_rows()
+around(Responses, "_keep_reply", ("then", "follow-up", "before"))
 around(ResultWriter, "write", ("first", "commit", "before"), ("then", "commit", "after"))
 around(shards, "finish", ("first", "end", "before"), ("then", "end", "within"))
 around(shards, "refill", ("first", "refill", "before"), ("then", "refill", "within"))

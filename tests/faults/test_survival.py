@@ -23,8 +23,10 @@ from tests.faults.scratch_migration import scratch_migration
 from tests.faults.service import Service, running_service
 from tests.faults.trial import (
     CALLS,
+    COMPARED,
     FINALIZER,
     IN_FLIGHT,
+    JOB_SECONDS,
     KILLS,
     MAX_UNWRITTEN,
     TIMES,
@@ -32,6 +34,7 @@ from tests.faults.trial import (
     Undisturbed,
     a_while,
     add_up,
+    identities,
     report,
     seeded,
     undisturbed,
@@ -226,6 +229,28 @@ class TestCrashPoints:
             assert service.crashed(120), f"nobody passed {moment} {point}"
 
         trial.strike(FINALIZER if point == "finalize" else "worker1", crash)
+
+
+class TestFollowUps:
+    def test_a_worker_that_dies_before_one_pays_no_unreadable_reply_again(self, service: Service) -> None:
+        job = SMALL | {"judges": ["simulated/sim-judge-noisy"], "iterations": 40}
+        expected = undisturbed(service.settled(), job)
+        assert expected.results["repairs"][0]["repaired"] > 0
+        service.simulate(latency_ms=30)
+        service.arm("follow-up", "before", 1)
+        job_id = service.submit(job)
+        assert service.crashed(120)
+        with service.database() as connection:
+            kept = {path for (path,) in connection.execute("SELECT path FROM unread_replies")}
+        service.simulate(latency_ms=0)
+        ended = service.settled().ended(job_id, JOB_SECONDS)
+        assert (ended["status"], ended["completeness"]) == ("completed", "full")
+        asked, results = identities(service.ledger(job_id)), service.results(job_id)
+        assert kept
+        assert {asked[path] for path in kept} == {1}
+        assert len(asked) == expected.calls
+        for part in (*COMPARED, "repairs"):
+            assert results[part] == expected.results[part], part
 
 
 class TestRedis:

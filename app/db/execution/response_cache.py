@@ -351,7 +351,7 @@ async def origins(
             "  AS wanted (cell, run, item)"
             " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell"
             " JOIN reused_replies u ON u.cell_id = c.id AND u.run = wanted.run AND u.item = wanted.item"
-            "  AND u.tenant = :tenant"
+            "  AND u.tenant = :tenant AND u.stage <> 'repairing'"
         ),
         {"tenant": tenant, "job": job_id, **place_arrays(responses)},
     )

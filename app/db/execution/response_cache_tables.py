@@ -54,7 +54,7 @@ class ReusedReply(Base):
     __table_args__ = (
         CheckConstraint("origin IN ('same_job', 'other_job')", name="origin"),
         UniqueConstraint(
-            "cell_id", "run", "item", "unit", "trait", "judge", postgresql_nulls_not_distinct=True
+            "cell_id", "run", "item", "unit", "trait", "judge", "stage", postgresql_nulls_not_distinct=True
         ),
         Index("ix_reused_replies_shard_id", "shard_id"),
     )

@@ -59,7 +59,7 @@ _ORDER = {
     "preparations": "persona, kind, task, item, ask",
     "shard_usage": "stage, model",
     "shard_reuse": "stage, model",
-    "reused_replies": "run, item, unit, trait, judge",
+    "reused_replies": "run, item, unit, trait, judge, stage",
     "responses": "run, item",
     "verdicts": "run, item, unit, trait, judge",
     "second_verdicts": "run, item, unit, trait, judge, alone",

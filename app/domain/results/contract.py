@@ -37,7 +37,7 @@ from app.domain.results.missing import Corrected
 from app.domain.results.opposite import OppositeControl
 from app.domain.results.order_check import OrderCheckResult
 from app.domain.results.personagym_results import PersonaScoreTotal
-from app.domain.results.repairs import JudgeRepairs
+from app.domain.results.repairs import JudgeRepairs, Repairs
 from app.domain.results.results import (
     Correlation,
     JudgeResult,
@@ -518,6 +518,9 @@ class Results(BaseModel):
     )
     repairs: list[JudgeRepairs] = Field(
         [], description="By judge: replies that could not be read and were followed by a second request."
+    )
+    repairs_total: Repairs | None = Field(
+        None, description="Sum of `repairs`; `null` if judges were asked once."
     )
     control: ControlArm | None = Field(None, description="`null` for a job without `control`.")
     opposite: OppositeControl | None = Field(

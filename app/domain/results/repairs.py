@@ -1,14 +1,30 @@
 """Counts of unreadable replies that were followed by a second request."""
 
+from collections.abc import Sequence
+
 from pydantic import Field
 
 from app.domain.contract import Answer
 
 
-class JudgeRepairs(Answer):
-    """One judge's follow-up requests and their outcome."""
+class Repairs(Answer):
+    """Counts of follow-up requests and their outcome."""
 
-    judge: str
     unread: int = Field(description="Verdicts and grades whose first reply could not be read.")
     repaired: int = Field(description="Of these, those that the second reply gave.")
     unparsed: int = Field(description="The others: no figure contains them.")
+
+
+class JudgeRepairs(Repairs):
+    """One judge's follow-up requests and their outcome."""
+
+    judge: str
+
+
+def sum_of(repairs: Sequence[JudgeRepairs]) -> Repairs:
+    """Add up the counts of all judges."""
+    return Repairs(
+        unread=sum(each.unread for each in repairs),
+        repaired=sum(each.repaired for each in repairs),
+        unparsed=sum(each.unparsed for each in repairs),
+    )

@@ -406,14 +406,15 @@ class Responses(ABC):
             CallFailedError: If the first call failed for good. A follow-up that fails leaves the reply unparsed.
         """
         model, system = self._called(judge, asked), asked.shown.system
-        usable = partial(_is_read, read)
+        repair = self.spec.repair
+        usable = partial(_is_reusable, read, repair is not None)
         first = self._unread_reply(key) or await self._ask(model, system, asked.user, key=key, usable=usable)
         verdict, key_missing = await self._reading(first, read)
-        repair = self.spec.repair
         if repair is None or verdict.status is not VerdictStatus.UNPARSED:
             return JudgeAnswer(first, verdict, key_missing)
         request = repair.about_grade if asked.dimension is None else repair.about_score
         turns = request(first.text, asked.numbers, asked.shown.key)
+        usable = partial(_is_reusable, read, False)
         second = await self._ask_again(model, asked, key, first, turns, usable)
         if second is None:
             return JudgeAnswer(first, verdict, key_missing)
@@ -549,6 +550,7 @@ def read_one(asked: JudgePrompt, finish_reason: FinishReason, text: str) -> tupl
     return asked.read(text, cut_off=finish_reason.cuts_off)
 
 
-def _is_read(read: Read, reply: ChatReply) -> bool:
-    """Whether a judge's reply says what it was asked for."""
-    return read(reply.finish_reason, reply.text)[0].status in USABLE
+def _is_reusable(read: Read, is_repaired: bool, reply: ChatReply) -> bool:
+    """Return whether another call may use a judge's reply: it can be read, or a follow-up leads to one that can."""
+    status = read(reply.finish_reason, reply.text)[0].status
+    return status in USABLE or (is_repaired and status is VerdictStatus.UNPARSED)

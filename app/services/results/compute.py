@@ -52,7 +52,7 @@ from app.domain.results.model_scores import ModelScore, model_scores
 from app.domain.results.order_check import Reading, Readings
 from app.domain.results.paired_verdicts import Pair
 from app.domain.results.personagym_results import GymResults, gym_results
-from app.domain.results.repairs import JudgeRepairs
+from app.domain.results.repairs import JudgeRepairs, sum_of
 from app.domain.results.results import MeasuredCell, ResponseStatuses
 from app.domain.results.totals import summarize, totals
 from app.domain.results.warnings import (
@@ -330,7 +330,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         suspicion=_suspicion(context, rows),
         **({} if check is None else {"judging_check": check}),
         **({} if spec.order_check is None else {"order_check": rows.readings.result(spec.order_check)}),
-        **({"repairs": repairs} if repairs else {}),
+        **({"repairs": repairs, "repairs_total": sum_of(repairs)} if repairs else {}),
         **({} if control is None else {"control": control}),
         **({"opposite": opposite_arm(context, cells, rows.scores)} if spec.opposite else {}),
         **({} if spec.source is None else {"source": SourceOfTexts.of_row(spec.source)}),

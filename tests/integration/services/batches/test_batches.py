@@ -136,14 +136,11 @@ def connection(request: pytest.FixtureRequest) -> str:
 
 
 async def batched_job(service: Service, connection: str = "simulated", **changes: Any) -> JobRow:
-    return await new_job(
-        service.engine,
-        queue=service.queue,
-        models=(a_model(f"{connection}/sim-faithful"),),
-        judges=(a_model(f"{connection}/sim-judge"),),
-        execution=Execution.BATCH,
-        **changes,
-    )
+    usual: dict[str, Any] = {
+        "models": (a_model(f"{connection}/sim-faithful"),),
+        "judges": (a_model(f"{connection}/sim-judge"),),
+    }
+    return await new_job(service.engine, queue=service.queue, execution=Execution.BATCH, **(usual | changes))
 
 
 def dying_once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:
@@ -187,6 +184,31 @@ class TestRefusalChecks:
         assert {tuple(row) for row in texts} <= {("No", False), ("Yes", False)}
         answered = "SELECT count(*) FROM calls WHERE stage = 'refusal_check' AND outcome = 'ok'"
         assert await scalar(engine, answered) == len(texts) > 0
+
+
+class TestFollowUps:
+    async def test_follow_unreadable_replies_in_a_further_round_and_are_asked_once(
+        self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch, connection: str
+    ) -> None:
+        service.change_batching(most_calls=1_000)
+        job = await batched_job(
+            service, connection, judges=(a_model(f"{connection}/sim-judge-noisy"),), iterations=20
+        )
+        while not await scalar(engine, "SELECT count(*) FROM unread_replies"):
+            await service.step()
+        died = dying_once(monkeypatch, batches, "store_answers")
+        await survived(service, job)
+        assert died
+        assert set(service.asked(job).values()) == {1}
+        found = await execute(
+            engine, "SELECT status, score, unread, repair_raw FROM verdicts WHERE unread IS NOT NULL"
+        )
+        assert found
+        assert all(row.status != "unparsed" and row.repair_raw for row in found)
+        assert await scalar(engine, "SELECT count(*) FROM calls WHERE stage = 'repairing'") == len(found)
+        same_batch = "SELECT count(*) FROM calls a JOIN calls b USING (batch_id, cell_id, run, item, unit, trait, judge)"
+        assert not await scalar(engine, f"{same_batch} WHERE a.stage = 'judging' AND b.stage = 'repairing'")
+        assert await scalar(engine, "SELECT count(*) FROM unread_replies") == 0
 
 
 class TestDeath:

@@ -23,6 +23,7 @@ TEXT = "I stay at home. I read alone. I like it."
 SENTENCES, JUDGES = 3, 2
 READINGS = SENTENCES * JUDGES * 3
 WORDS = "Moderately introverted"
+NO_NUMBER = "It is hard to tell."
 
 
 @dataclass
@@ -30,9 +31,12 @@ class Reader(Provider):
     """Finds every sentence moderately introverted, and answers with the number that stands before these words."""
 
     text: str = TEXT
+    rambles: bool = False
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         await super().complete(request)
+        if self.rambles and not request.turns:
+            return ChatReply(NO_NUMBER, FinishReason.STOP, Usage(10, 4))
         found = re.search(rf"(\d)\) {WORDS}", request.user)
         assert found is not None
         return ChatReply(found[1], FinishReason.STOP, Usage(10, 4))
@@ -78,6 +82,22 @@ async def test_each_reading_is_kept_with_the_score_that_its_number_stood_for(
     assert [(row["order"], row["sentences"], row["exact_agreement"]["value"]) for row in rows] == [
         (order, SENTENCES, 1.0) for _ in range(JUDGES) for order in ("repeated", "reversed", "shuffled")
     ]
+
+
+async def test_an_unreadable_reading_is_asked_for_once_more_in_its_order(
+    engine: AsyncEngine, worker: Worker, provider: Reader
+) -> None:
+    provider.rambles = True
+    job = await checked_essay(engine)
+    await worker.run_all(job)
+    assert len(set(provider.calls)) == len(provider.calls) == 2 * (SENTENCES * JUDGES + READINGS)
+    assert sum(path.startswith("repairing/0/checking/") for path in provider.calls) == READINGS
+    kept = await execute(
+        engine, "SELECT score, raw, unread, repair_raw FROM second_verdicts WHERE judge >= 6"
+    )
+    assert {(row.score, row.raw, row.unread) for row in kept} == {(2, NO_NUMBER, "no_answer")}
+    assert {row.repair_raw for row in kept} != {"2"}  # shuffled
+    assert (await results(engine, worker, job))["completeness"] == "full"
 
 
 async def test_a_refusal_is_not_judged_again(engine: AsyncEngine, worker: Worker, provider: Reader) -> None:

@@ -1,17 +1,24 @@
 """Follow-up requests to judges whose reply could not be read, on a real database."""
 
 import json
+import re
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import jobs
+from app.db.jobs.budgets import read_account
 from app.db.jobs.jobs import JobRow
+from app.domain.jobs.budget import Budget
 from app.domain.jobs.request import JudgingIn
+from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Message, Usage
 from app.ports import FailureKind, ModelCallError
+from app.services.jobs.control import change_budget, resume_job
 from tests.integration.jobs import TENANT, execute, new_job, scalar
+from tests.integration.services.execution.test_prepare_persona import Reasoner, new_gym_job
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.job_requests import a_model, a_response
 
@@ -28,6 +35,7 @@ class Rambler(Provider):
     repaired: str = "2"
     conversations: list[list[Message]] = field(default_factory=list)
     broken: bool = False
+    obeys: bool = True
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         await super().complete(request)
@@ -36,7 +44,15 @@ class Rambler(Provider):
         self.conversations.append(request.messages)
         if self.broken:
             raise ModelCallError("no", kind=FailureKind.ITEM, code="bad_request", status=400)
-        return ChatReply(self.repaired, FinishReason.STOP, Usage(10, 1))
+        key = key_word(request.messages[-1])
+        said = f"{key}\n{self.repaired}" if key and self.obeys else self.repaired
+        return ChatReply(said, FinishReason.STOP, Usage(10, 1))
+
+
+def key_word(request: Message) -> str:
+    """Return the key word that a follow-up of the hardened protocol asks for."""
+    found = re.search(r"the word (\S+) and nothing else", request.content)
+    return found[1] if found else ""
 
 
 @pytest.fixture
@@ -44,7 +60,7 @@ def provider() -> Rambler:
     return Rambler()
 
 
-async def one_sentence(engine: AsyncEngine, *, repair: bool = True) -> JobRow:
+async def one_sentence(engine: AsyncEngine, *, repair: bool = True, **changes: Any) -> JobRow:
     return await new_job(
         engine,
         models=(),
@@ -52,6 +68,7 @@ async def one_sentence(engine: AsyncEngine, *, repair: bool = True) -> JobRow:
         responses=(a_response("E-low", "essay", "I stay at home."),),
         judges=(a_model("simulated/sim-judge"),),
         judging=JudgingIn(repair=repair),
+        **changes,
     )
 
 
@@ -111,6 +128,70 @@ async def test_a_worker_that_takes_over_asks_only_the_follow_up(
     assert await verdict(engine) == ("scored", 2, UNREADABLE, "no_answer", "2")
 
 
+async def test_a_budget_that_ends_before_the_follow_up_pauses_the_job(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    job = await one_sentence(engine, budget=Budget(calls=1))
+    await worker.run_all(job)
+    paused = await worker.job(job)
+    assert (paused.status, paused.status_reason) == (JobStatus.PAUSED, "budget_exhausted")
+    assert provider.calls == [FIRST]
+    await change_budget(worker.control, TENANT, job.id, Budget(calls=2))
+    await resume_job(worker.control, TENANT, job.id)
+    await worker.run_all(job)
+    assert provider.calls == [FIRST, FOLLOW_UP]
+    assert await verdict(engine) == ("scored", 2, UNREADABLE, "no_answer", "2")
+    async with engine.connect() as connection:
+        account = await read_account(connection, TENANT, job.id)
+    assert account is not None
+    assert (account.spent.calls, account.reserved.calls) == (2, 0)
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+async def test_a_follow_up_of_the_hardened_protocol_asks_for_the_key_word(
+    engine: AsyncEngine, worker: Worker, provider: Rambler, obeys: bool
+) -> None:
+    provider.obeys = obeys
+    await worker.run_all(await one_sentence(engine, protocol="hardened"))
+    (said,) = provider.conversations
+    assert [message.role for message in said] == ["system", "user", "assistant", "user"]
+    key = key_word(said[-1])
+    assert key in said[0].content
+    status, score, _, _, second = await verdict(engine)
+    assert (status, score, second) == ("scored", 2, f"{key}\n2" if obeys else "2")
+    assert await scalar(engine, "SELECT suspicion IS NULL FROM verdicts") is obeys
+
+
+@dataclass
+class RamblingGrader(Reasoner):
+    """Grades an answer only when asked once more."""
+
+    async def complete(self, request: ChatRequest) -> ChatReply:
+        reply = await super().complete(request)
+        if self.calls[-1].startswith("judging"):
+            return ChatReply(UNREADABLE, FinishReason.STOP, Usage(10, 4))
+        if self.calls[-1].startswith("repairing"):
+            assert "Therefore, the final score is" in request.messages[-1].content
+            return ChatReply("Therefore, the final score is 4.", FinishReason.STOP, Usage(10, 9))
+        return reply
+
+
+async def test_an_unreadable_grade_is_asked_for_once_more(engine: AsyncEngine) -> None:
+    worker = Worker(engine, provider := RamblingGrader())
+    async with worker.deps.writer.running(), worker.deps.leases.running():
+        job = await new_gym_job(engine)
+        await worker.run_all(job)
+    assert provider.stages()["repairing"] == provider.stages()["judging"] == 2
+    grades = await execute(engine, "SELECT DISTINCT status, score, raw, unread, repair_raw FROM grades")
+    assert [tuple(row) for row in grades] == [
+        ("scored", 4, UNREADABLE, "no_answer", "Therefore, the final score is 4.")
+    ]
+    await worker.finalize(job)
+    async with engine.connect() as connection:
+        found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
+    assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 2, "repaired": 2, "unparsed": 0}]
+
+
 async def test_results_count_unreadable_and_repaired_replies(
     engine: AsyncEngine, worker: Worker, provider: Rambler
 ) -> None:
@@ -120,6 +201,7 @@ async def test_results_count_unreadable_and_repaired_replies(
     async with engine.connect() as connection:
         found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
     assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 1, "repaired": 1, "unparsed": 0}]
+    assert found["repairs_total"] == {"unread": 1, "repaired": 1, "unparsed": 0}
     assert found["manifest"]["repair"]["instrument"]["version"] == "v1"
     assert found["manifest"]["repair"]["judges"] == found["repairs"]
     counted = "Judge simulated/sim-judge was asked once more for 1 verdicts and grades: 1 repaired, 0 still unparsed."

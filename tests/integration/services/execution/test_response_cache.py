@@ -368,6 +368,41 @@ class TestAcrossJobs:
         assert set(written) < set(await texts(engine, wider))
         assert len(set(await texts(engine, wider))) == 32
 
+    async def test_an_unreadable_reply_is_used_again_with_its_follow_up(
+        self, engine: AsyncEngine, worker: Worker, model: Author
+    ) -> None:
+        model.babbles = 2
+        first, second = [await read_six_times(engine, ACROSS_JOBS) for _ in range(2)]
+        await worker.run_all(first)
+        assert model.asked() == {"judging": 2, "repairing": 2}
+        await worker.run_all(second)
+        assert model.asked() == {}
+        assert await scores(engine, first) == await scores(engine, second) == [("scored", 2)] * 12
+        replies = await execute(
+            engine, "SELECT raw, unread, repair_raw, count(*) FROM verdicts GROUP BY 1, 2, 3"
+        )
+        assert [tuple(row) for row in replies] == [(NO_NUMBER, "no_answer", "2", 24)]
+        await worker.finalize(second)
+        found = await results(engine, second)
+        assert [(row["stage"], row["other_job"]) for row in found["reuse"]["by_model"]] == [
+            ("judging", 12),
+            ("repairing", 12),
+        ]
+
+    async def test_a_follow_up_that_cannot_be_read_is_asked_for_again(
+        self, engine: AsyncEngine, worker: Worker, model: Author
+    ) -> None:
+        model.babbles = 24
+        job = await read_six_times(engine, ACROSS_JOBS)
+        await worker.run_all(job)
+        await worker.finalize(job)
+        assert set(await scores(engine, job)) == {("unparsed", None)}
+        model.babbles, _ = 0, model.asked()
+        await retry_job(worker.control, TENANT, job.id)
+        await worker.run_all(job)
+        assert model.asked() == {"repairing": 2}
+        assert await scores(engine, job) == [("scored", 2)] * 12
+
     @pytest.mark.parametrize("useless", ["I can't help with that request.", ""], ids=["refusal", "nothing"])
     async def test_a_text_that_is_nothing_in_character_is_not_kept(
         self, engine: AsyncEngine, worker: Worker, model: Author, useless: str

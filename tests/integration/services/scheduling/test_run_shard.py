@@ -77,7 +77,7 @@ class Provider(NoLimits):
 
     def fingerprint(self, request: ChatRequest) -> Fingerprint:
         model = request.model
-        seen = repr((model.connection, model.name, model.parameters, request.system, request.user))
+        seen = repr((model.connection, model.name, model.parameters, request.messages))
         return Fingerprint(seen.encode(), model.parameters.temperature)
 
     def body_bytes(self, request: ChatRequest) -> int:
