@@ -3789,7 +3789,7 @@ class QuestionSetList(TypedDict):
 
 
 class Repairs(TypedDict):
-    """Verdicts and grades that judges were asked for once more."""
+    """Counts of follow-up requests and their outcome."""
 
     unread: int
     """Verdicts and grades whose first reply could not be read."""
