@@ -6,13 +6,14 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.judging.reply_claims import taken_back
 from app.domain.judging.thoughts import after_thoughts
 from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, parse_verdict, unparsed
 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
 
 _LABEL = re.compile(
-    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*(?:\{?\s*["']\w+["']\s*:\s*["']|sentence )?S[ ]?(\d{1,4})[*_`"')\]>]*[ \t]*"""
+    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*(?:\{?\s*["']\w+["']\s*:\s*["']|sentence )?(?:S[ ]?|sentence[ ])(\d{1,4})[*_`"')\]>]*[ \t]*"""
     r"""(?:[:\uff1a]|=>?|->|→|\||,\s*["']\w+["']\s*:|[.)–—-](?=\s)|(?=[ \t][+-]?\d+[ \t]*$))""",
     re.MULTILINE | re.IGNORECASE,
 )
@@ -21,8 +22,21 @@ _BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|)]|\.(?!\d)|->|→)[
 """An answer whose sentence's number lacks its "S": an option's number and its text look the same. "1.5" is no sentence's."""
 _IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
 """An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
-_LIST = re.compile(r"""(?:```\w*\s*)?(?:\{\s*["']\w+["']\s*:\s*)?\[([\s\d,"'+-]{1,1000})\]""")
+_LIST = re.compile(
+    r"""(?:[^\d\[{]{1,80}:\s*)?(?:```\w*\s*)?(?:\{\s*["']\w+["']\s*:\s*)?\[([\s\d,"'+-]{1,1000})\]"""
+)
 """A list of scores, alone or as an object's first field."""
+_SENTENCE = re.compile(r"\bS ?\d", re.IGNORECASE)
+_LIMIT = re.compile(r"""["'](?:max|min|scale|count)\w*["']\s*:\s*\d+""", re.IGNORECASE)
+"""A field behind a list that limits the scores."""
+_OBJECTS = re.compile(r"\s*(?:```\w*\s*)?\[\s*\{")
+_OBJECT = re.compile(r"\{[^{}]{1,1000}\}")
+_OBJECT_LABEL = re.compile(
+    r"""["'](?:sentence[_ ]?)?(?:id|index|no|unit|sentence)["']\s*:\s*["']?(?:S ?|sentence )?(\d{1,4})\b""",
+    re.IGNORECASE,
+)
+"""An object's field that names a sentence."""
+_FIELD = re.compile(r"""["']\w+["']\s*:""")
 _LISTED = re.compile(r"[+-]?\d+")
 _ANSWER_WITHIN = re.compile(r"\bS ?\d{1,4}\s?[:=]\s?\d", re.IGNORECASE)
 _AROUND = " \t\r\n,;|{}"
@@ -84,7 +98,13 @@ def read_grouped(
     text = after_thoughts(raw)
     everyone = range(1, count + 1)
     labels = everyone if labels is None else labels
-    found = _in_a_row(text) or _labelled(text) or _numbered(text, labels) or _listed(text, labels)
+    found = (
+        _in_a_row(text)
+        or _objects(text)
+        or _labelled(text)
+        or _numbered(text, labels)
+        or _listed(text, labels)
+    )
     if not found and len(labels) == 1:
         return [GroupedReading(parse_verdict(raw, asked, cut_off=cut_off), raw)]
     parts: dict[int, list[_Part]] = {}
@@ -92,6 +112,10 @@ def read_grouped(
         parts.setdefault(part.label, []).append(part)
     readings = [_reading(parts.get(label, []), asked) for label in labels]
     is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
+    last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
+    speaks_of_all = last and _SENTENCE.search(last) is None and found and found[-1].raw.endswith(last)
+    if speaks_of_all and taken_back(last, 0, 0, frozenset()):
+        return unusable(raw, len(labels), unparsed(Unread.AMBIGUOUS))
     if is_known and any(reading.usable for reading in readings):
         return readings
     refused = parse_verdict(raw, asked) == REFUSED
@@ -137,6 +161,15 @@ def _in_a_row(text: str) -> list[_Part]:
     return found if end == len(text) else []
 
 
+def _objects(text: str) -> list[_Part]:
+    """Return the objects of a list in which each names its sentence."""
+    objects = _OBJECT.findall(text) if _OBJECTS.match(text) else []
+    labels = [_OBJECT_LABEL.search(answer) for answer in objects]
+    named = zip(labels, objects, strict=True)
+    found = [_Part(int(label[1]), answer, answer) for label, answer in named if label is not None]
+    return found if len(found) == len(objects) else []
+
+
 def _labelled(text: str) -> list[_Part]:
     """What follows each label, up to the next one."""
     found = list(_LABEL.finditer(text))
@@ -162,7 +195,11 @@ def _listed(text: str, labels: Sequence[int]) -> list[_Part]:
     """Return the numbers of a list that has one for each sentence, with no other number behind it."""
     found = _LIST.match(text)
     numbers = _LISTED.findall(found[1]) if found else []
-    if found is None or len(numbers) != len(labels) or any(map(str.isdigit, text[found.end() :])):
+    if (
+        found is None
+        or len(numbers) != len(labels)
+        or any(map(str.isdigit, _LIMIT.sub("", text[found.end() :])))
+    ):
         return []
     return [_Part(n, number, number) for n, number in zip(labels, numbers, strict=True)]
 
@@ -173,5 +210,9 @@ def _reading(parts: list[_Part], asked: Dimension | Scale) -> GroupedReading:
             unparsed(Unread.CONTRADICTION if parts else Unread.NO_ANSWER),
             "\n".join(part.raw for part in parts) or None,
         )
-    answer = f"Answer: {parts[0].answer}" if parts[0].answer[:1].isdigit() else parts[0].answer
+    answer = parts[0].answer
+    if answer[:1].isdigit():
+        answer = f"Answer: {answer}"
+    elif _FIELD.match(answer):
+        answer = f"{{{answer}}}"  # the braces were taken for what is around an answer
     return GroupedReading(parse_verdict(answer, asked), parts[0].raw)

@@ -73,6 +73,7 @@ class Claim(NamedTuple):
     firm: bool = True
 
 
+_ONLY_NOT_APPLICABLE = re.compile(NOT_APPLICABLE_WORDS)
 _NUMBER = r"[+-]?\d+(?:[.,]\d+)*"
 _OPENING = r"[\s'(\[{]{0,8}"
 _CLOSING = r"[\s')\]}]{0,8}"
@@ -88,8 +89,8 @@ _TAIL = re.compile(
     rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{_word([*WORDS['reasons'], *WORDS['after']])}|\s*{SCALE_MARK})"
 )
 _DOUBTED = re.compile(
-    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much))|but|plus|minus|higher|lower|"
-    r"at (?:least|most)|oder|ou|oppure|или|或)\b|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but\b|wait\b|i mean\b)|\s*[?/]"
+    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much|(?:an? )?\d))|but|plus|minus|higher|lower|"
+    r"at (?:least|most)|oder|ou|oppure|или|或)\b|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but(?! not)\b|wait\b|i mean\b)|\s*[?/]"
 )
 _LAST_NUMBER = re.compile(r"[.!]\s+(\d{1,4})\s*$")
 """Matches a number that stands alone after the last sentence of a line."""
@@ -101,8 +102,12 @@ _LEADING = re.compile(rf"(?:{_word([*_all('conclusions'), *WORDS['connectives']]
 _CLAUSE = re.compile(
     rf"(?:[,:;–—(\[]|\s-)\s*|\s+(?={_word([*_all('conclusions'), *WORDS['connectives']])})|(?={_any(_by_script(_all('conclusions'))[1])})"
 )
+_ADVERB = (
+    rf"(?!{_any(WORDS['denials'])}\b)(?!(?:near|almost|possib|potential|initial|original|previous)ly)\w+ly"
+)
 _HYPOTHETICAL = re.compile(_word(_all("hypothetical")))
 _ATTRIBUTED = re.compile(rf"{_word([*_all('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$")
+_NO_ANSWER = re.compile(rf"\W*{_word(WORDS['not_answers'])}\s*[,:]\s*")
 _FIRST_PERSON = re.compile(_word(WORDS["first_person"]))
 _DENIED_NUMBER = re.compile(
     rf"(?:n't|{_word(WORDS['denials'])})\s+(?:[^\W\d]+[\s:]+){{0,2}}?[\s'(]*({_NUMBER}|{BLANK})"
@@ -112,6 +117,12 @@ _GIVEN = re.compile(
     r"\s*(?:based|given|since|because|as|considering|overall|in|on|for|therefore|thus|so|hence|after)\b"
 )
 _WOULD = re.compile(r"\b(?:would|wäre|serait|sería|seria|sarebbe)\b")
+_CONDITIONAL = re.compile(
+    r"\s+would (?:be (?:for|if|when|given)|need|require|mean|imply|have|apply|take|suit)\b"
+)
+"""Matches words behind a number that tell when it would be given."""
+_REASON = re.compile(rf"[\s(,;:.–—-]*{_word(WORDS['reasons'])}")
+_PERSON = re.compile(rf"(?:the |this )?{_word(WORDS['persons'])}")
 _DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
 _SPELLED = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|n/a|half|between|about|around|unknown|null|none|nan)\b|\d|\x00"
@@ -124,9 +135,12 @@ _LIMITED = re.compile(
 _RETRACTING = re.compile(
     rf"(?:^|[.!?;\n…(–—,-])[\s'(\[–—-]{{0,8}}{_word(WORDS['retractions']['first'])}(?=\W|$)"
 )
-_SCORE_WORDS = re.compile(
-    r"\b(?:scores?|scored|rat(?:e|ed|es|ing|ings)|points?|grades?|option|number|give|given|an?|lower|higher|fair\w*|rather|instead|better|also|closer|justified|plausible|equally|make)\b|分|点|점|балл"
+_CHANGES = re.compile(_word(WORDS["changes"]))
+_SCORE_LINE = re.compile(rf"\W*(?:[^\W\d]+ ){{0,2}}?{_word(_all('scores'))}[^:=\n]{{0,20}}[:=]")
+_RULED_OUT_BEHIND = re.compile(
+    rf"\b(?:not|no|than|unlike|nor)\s(?:an? )?{_NUMBER}|{_word(WORDS['reasons'])}.*", re.DOTALL
 )
+"""Matches numbers behind a score that belong to its reason."""
 _ORDINAL = re.compile(_word(WORDS["ordinals"]))
 _LETTER = re.compile(r"[^\W\d_]")
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
@@ -138,7 +152,7 @@ _BARE = re.compile(
 
 _LONGEST_OPTION = 150
 _OPTION = re.compile(
-    r"[*_\"'`]*(?:(\d{1,4})[*_]*(?:\)[.:]?|[.:]|(?=[*_\"'`]*$)))?\s*((?:[^\W\d][^\d]*?)?)\.?[*_\"'`]*"
+    r"[*_\"'`]*(?:(\d{1,4})[*_]*(?:\)[.:]?|[.:]|(?=[*_\"'`]*$)))?\s*((?:[^\W\d][^\d]*?)?)(?:\s*\((\d{1,4})\))?\.?[*_\"'`]*"
 )
 
 
@@ -157,7 +171,9 @@ class Reader:
     heading: re.Pattern[str]
     any_label: re.Pattern[str]
     poles: tuple[re.Pattern[str] | None, re.Pattern[str] | None]
+    not_applicable: int
     echo: str
+    ends: "Ends | None"
 
     def is_name(self, key: str) -> bool:
         """Tell whether a field or a tag is named like a score."""
@@ -179,7 +195,9 @@ class Reader:
     def option_of(self, words: str) -> int | None:
         """Return the option whose words these are."""
         words = _same(words)
-        return next((number for number, label in self.labels.items() if label == words), None)
+        if words in self.labels.values():
+            return next(number for number, label in self.labels.items() if label == words)
+        return self.not_applicable if _ONLY_NOT_APPLICABLE.fullmatch(words) else None
 
     def bare_option(self, text: str) -> str | None:
         """Return the number of a plain reply that is one option and nothing else: its number, its words, or both of them."""
@@ -188,14 +206,18 @@ class Reader:
             return None
         if not found[2]:
             return found[1]
+        number = found[1] or found[3]
         option = self.option_of(found[2])
-        return str(option) if option is not None and found[1] in {None, str(option)} else None
+        return str(option) if option is not None and number in {None, str(option)} else None
 
     def rewritten(self, text: str) -> str:
         """Rewrite a plain reply into labelled lines; leave out a copy of the options."""
         if self.echo and self.echo in text:
             text = text.replace(self.echo, "\n")
-        return labelled(text, self.is_name, self.is_value)
+        return labelled(text, self.is_name, self.is_value, self._tells_end)
+
+    def _tells_end(self, text: str) -> bool:
+        return self.ends is not None and any(pattern.search(text) for pattern in self.ends.signs)
 
     def claims(self, text: str, *, signed: bool) -> list[Claim]:
         """Return every place where a rewritten reply states its score, in their order."""
@@ -225,21 +247,37 @@ class Reader:
             if not (alone or n == 0 or (labelled_ and n == len(lines) - 1)):
                 continue
             prose = not labelled_ and rest[:1].isalpha() and (found[3] or "")[:1] in {".", ")", "\n"}
-            item = found[1] == "1" and (found[3] or "").strip(".:") in {"", ")"}
-            if rest and not labelled_ and (item or (prose and _ORDINAL.match(rest))):
+            if rest and not labelled_ and self._is_item(found, rest, prose=prose):
                 continue
             if _DOUBTED.match(line, found.end(1)) and not labelled_:
                 yield Claim(None, "", start + found.end(), firm=False)
                 continue
-            if not prose and set(re.findall(_NUMBER, _SENTENCE_END.split(rest)[0])) - {found[1]}:
+            reason = line[found.end(1) :] if _REASON.match(line, found.end()) else rest
+            if not prose and _other_number(_SENTENCE_END.split(reason)[0], found[1]):
                 yield Claim(None, "", start + found.end(), firm=False)
                 continue
             yield Claim(found[1], rest, start + found.end())
+
+    def _is_item(self, found: re.Match[str], rest: str, *, prose: bool) -> bool:
+        """Tell whether a number that prose follows counts a list's items; beside options it needs a reason or their words."""
+        sign = (found[3] or "").strip()
+        if (
+            found[1] != str(self.not_applicable)
+            and len(self.labels) > 1
+            and rest[:1].isalpha()
+            and sign not in {"", ","}
+        ):
+            first = sign[0] in ".)" or found[1] == "1"
+            return _REASON.match(rest) is None and (first or _PERSON.match(rest) is None)
+        item = found[1] == "1" and sign.strip(".:") in {"", ")"}
+        return item or (prose and _ORDINAL.match(rest) is not None)
 
     def _fits(self, words: str, number: str) -> bool:
         """Tell whether words begin with the label of an option."""
         label = self.labels.get(int(number), "") if re.fullmatch(r"[+-]?\d{1,4}", number) else ""
         first = _same(re.split(r"[.;:\n(,]", words.lstrip(" .):-–—("), maxsplit=1)[0])
+        if self.ends is not None and label and self.ends.name(first, int(number)):
+            return True
         return (
             bool(label)
             and bool(first)
@@ -255,9 +293,9 @@ class Reader:
             if _LETTER.search(content) is None:
                 continue
             after = lines[index + 1] if index + 1 < len(lines) else None
-            if after is not None and self.heading.fullmatch(content.strip(" #*:.")):
-                bare = _VALUE.match(after[0].strip())
-                if bare and not after[0].strip()[bare.end() :].strip(" .)]"):
+            if after is not None and self.heading.fullmatch(content.strip(" #*:.|")):
+                bare = _VALUE.match(after[0].strip(" |"))
+                if bare and not after[0].strip(" |")[bare.end() :].strip(" .)]"):
                     yield Claim(bare[1], "", after.end())
                 continue
             yield from self._in_line(content, offset, signed=signed, last=after is None)
@@ -346,18 +384,27 @@ class Reader:
         if hypothetical or asked:
             return None
         tail = sentence[value.end() :]
+        if _CONDITIONAL.match(tail):
+            return None
         if (
             _DOUBTED.match(sentence, value.end(1))
             and not self._fits(tail, value[1])
             and not self._fits(rest, value[1])
         ):
             return Claim(None, "", offset + value.end(), firm=False)
-        if any(other[0] != value[1] for other in re.finditer(_NUMBER, tail)):
+        if _other_number(tail, value[1]):
             return Claim(value[1], "", offset + value.end(), firm=False)
         return Claim(value[1], tail if tail.strip(" .)") else rest, offset + value.end())
 
     def misnames(self, words: str, number: int) -> bool:
         """Tell whether the words directly behind a number resemble the label of other options more than its own."""
+        sentence = re.split(r"[.;\n]", words.lstrip(" .):-–—(!,=['"), maxsplit=1)[0]
+        if (
+            self.ends is not None
+            and len(sentence) <= _LONGEST_OPTION
+            and self.ends.contradict(_WHICH_IS.sub("", sentence), number)
+        ):
+            return True
         words = _same(re.split(r"[.;:\n(,]| because | since ", words.lstrip(" .):-–—(!"), maxsplit=1)[0])
         said = set(words.split())
         if not said or len(said) > 8:  # noqa: PLR2004 - a sentence, no label
@@ -383,6 +430,8 @@ class Reader:
             return False
         if any(_DIRECTLY_DENIED.search(text[max(0, m.start() - 20) : m.start()]) for m in own.finditer(text)):
             return True
+        if self.ends is not None:
+            own, other = self.ends.signs[::-side]
         return own.search(text) is None and any(
             _ASSERTED.search(text[max(0, m.start() - 50) : m.start()]) for m in other.finditer(text)
         )
@@ -401,8 +450,9 @@ class Reader:
                 )
 
 
+_WHICH_IS = re.compile(r"(?:which|that|i\.e\.?|and) (?:is |means )?|is |as ")
 _DENIED = re.compile(
-    r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options?)\b"
+    r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options|option(?!\W*(?:is\W*)?\d))\b"
 )
 
 
@@ -415,8 +465,15 @@ _ASSERTED = re.compile(
 
 def _somebody_else(prefix: str) -> bool:
     """Tell whether the words before a statement attribute it to somebody else."""
+    if _NO_ANSWER.fullmatch(prefix):
+        return True
     verb = _ATTRIBUTED.search(prefix)
     return verb is not None and _FIRST_PERSON.search(prefix, 0, verb.start()) is None
+
+
+def _other_number(tail: str, number: str) -> bool:
+    """Tell whether a number beside the stated one follows it, before any reason."""
+    return any(other != number for other in re.findall(_NUMBER, _RULED_OUT_BEHIND.sub("", tail)))
 
 
 def denies(text: str, number: str) -> bool:
@@ -440,7 +497,7 @@ def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool
             for number in re.findall(_NUMBER, sentence[:_LONGEST_SENTENCE])
             if number in numbers and number != str(score)
         ]
-        if found and _SCORE_WORDS.search(sentence):
+        if found and (_CHANGES.search(sentence) or _SCORE_LINE.match(sentence)):
             return True
     return False
 
@@ -473,7 +530,16 @@ def reader(asked: Dimension | Scale) -> Reader:
     ]
     any_label = re.compile(rf"(?:(?<![\w.])(\d{{1,4}})\s?[).:–—-]\s?)?(?<!\w)({_any(words)})(?!\w)")
     echo = re.sub(r"\s+", " ", dimension.options.lower()) if dimension else ""
-    return Reader(labels, head, heading, any_label, (_whole(poles[0]), _whole(poles[1])), echo)
+    return Reader(
+        labels,
+        head,
+        heading,
+        any_label,
+        (_whole(poles[0]), _whole(poles[1])),
+        scale.not_applicable,
+        echo,
+        _ends(names, scale) if dimension else None,
+    )
 
 
 def _poles(labels: dict[int, str], scale: Scale) -> tuple[str, str]:
@@ -481,6 +547,75 @@ def _poles(labels: dict[int, str], scale: Scale) -> tuple[str, str]:
     low, high = labels.get(scale.minimum, "").split(), labels.get(scale.maximum, "").split()
     same = next((n for n, (a, b) in enumerate(zip(low, high, strict=False)) if a != b), 0)
     return " ".join(low[same:]), " ".join(high[same:])
+
+
+class Ends(NamedTuple):
+    """Patterns of words for the ends of a dimension.
+
+    Attributes:
+        words: Cognates of the options' words for the lower and the upper end.
+        signs: These and other words, among them the trait's name with a direction ("low extraversion").
+        limits: The lowest and the highest score.
+    """
+
+    words: tuple[re.Pattern[str], re.Pattern[str]]
+    signs: tuple[re.Pattern[str], re.Pattern[str]]
+    limits: tuple[int, int]
+
+    def contradict(self, words: str, number: int) -> bool:
+        """Tell whether words about a number state the other end of the scale, another degree or the middle."""
+        middle, degree = sum(self.limits), _DEGREE.match(words)
+        side = (2 * number > middle) - (2 * number < middle)
+        low, high = (any(_undenied(words, pattern)) for pattern in self.signs)
+        if number not in range(self.limits[0], self.limits[1] + 1):
+            return low != high
+        if side == 0:
+            start = degree.end() if degree else 0
+            return low != high and any(pattern.match(words, start) for pattern in self.words)
+        if (low, high) == ((True, False) if side > 0 else (False, True)):
+            return True
+        if _NEUTRAL.match(words):
+            return not (low or high)
+        if degree is None or self.words[side > 0].match(words, degree.end()) is None:
+            return False
+        return (degree["strong"] is not None) != (number in self.limits)
+
+    def name(self, words: str, number: int) -> bool:
+        """Tell whether words are a degree and an end, in any language, and fit a number."""
+        degree = _DEGREE.match(words)
+        start = degree.end() if degree else 0
+        named = any(pattern.fullmatch(words, start) for pattern in self.words)
+        return named and not self.contradict(words, number)
+
+
+def _undenied(words: str, pattern: re.Pattern[str]) -> Iterator[bool]:
+    for found in pattern.finditer(words):
+        yield _DENIED_END.search(words, max(0, found.start() - 40), found.start()) is None
+
+
+_DENIED_END = re.compile(
+    rf"(?:n't\b|{_word([*WORDS['denials'], 'neither', 'nor', 'than', 'less', 'without', 'or'])})[^.;:]*$"
+)
+_NEUTRAL = re.compile(rf"{_word(WORDS['neutral'])}(?=\W|$)")
+_DEGREE = re.compile(rf"(?:(?P<strong>{_any(WORDS['strong'])})|{_any(WORDS['mild'])})\s?")
+
+
+@lru_cache(maxsize=256)
+def _ends(names: frozenset[str], scale: Scale) -> Ends | None:
+    """Return the words for the ends of a known dimension."""
+    found = next((ends for name, ends in WORDS["poles"].items() if name in names), None)
+    if found is None:
+        return None
+    much, little = (
+        rf"(?:{_any(WORDS[kind])} (?:(?:in|on|levels? of|degree of) )?)" for kind in ("much", "little")
+    )
+    low, high = _word(found["low_trait"]), _word(found["high_trait"])
+    words = re.compile(_word(found["low"])), re.compile(_word(found["high"]))
+    signs = (
+        rf"{words[0].pattern}|{_word(found['low_signs'])}|{much}{low}|{little}{high}",
+        rf"{words[1].pattern}|{_word(found['high_signs'])}|{much}{high}|{little}{low}",
+    )
+    return Ends(words, (re.compile(signs[0]), re.compile(signs[1])), (scale.minimum, scale.maximum))
 
 
 def _whole(phrase: str) -> re.Pattern[str] | None:
@@ -509,7 +644,8 @@ def _head(names: frozenset[str], pole: str) -> tuple[re.Pattern[str], re.Pattern
     separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"
     copula = rf"\s?{_any(_all('copulas'))}{unspaced_word}\s*:?\s*(?:{_word(_all('conclusions'))}\s*)?"
     statements = [
-        form.replace("<object>", rf"{judged}(?:\s?{judged}){{0,9}}")
+        form.replace("<adverb>", _ADVERB)
+        .replace("<object>", rf"{judged}(?:\s?{judged}){{0,9}}")
         .replace("<judged>", people)
         .replace("<name>", name)
         .replace("<score>", "(?:score|rating|grade|level)")

@@ -64,11 +64,12 @@ def _plain_character(character: str) -> str:
     return COMBINING if unicodedata.combining(character) else character
 
 
-def labelled(text: str, is_name: IsName, is_value: IsValue) -> str:
+def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
     """Rewrite a plain reply; see above. Works in linear time."""
     text = _without_fence(text)
     text = _unquoted_lines(text)
-    text = _json(text, is_name, is_value)
+    text = _RULED_OUT.sub("", _HEADINGS.sub("\n", _RULE.sub("", text)).replace("e.g.", "example:"))
+    text = _json(text, is_name, is_value, is_told)
     text = _tags(text, is_name)
     text = _quotations(text, is_value)
     text = _LATEX_TEXT.sub(r"\1", text)
@@ -80,6 +81,13 @@ def labelled(text: str, is_name: IsName, is_value: IsValue) -> str:
     return _MARKUP.sub("", text.replace("_", " "))
 
 
+_RULED_OUT = re.compile("|".join(WORDS["ruled_out"]))
+_RULE = re.compile(
+    r"^[^\S\n]*\|[^\S\n:|-]*-[^\S\n:|-]*(?:\n|$)|^[^\S\n]*\|[ :|-]+\|[^\S\n]*(?:\n|$)", re.MULTILINE
+)
+"""Matches the line below a table's head."""
+_HEADINGS = re.compile(r"(?<=\S)[^\S\n]+#{2,6}[^\S\n]*(?=[^\W\d])")
+"""Matches the sign of a heading within a line."""
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w-]*[^\S\n]*$", re.MULTILINE)
 _SHOWN_FENCE = re.compile(r"```[^`]{0,400}```(?=\s*(?:is|are|was|were|stands?|appears?)\b)")
 """Matches a block that a sentence continues: the judge shows it and does not answer in it."""
@@ -136,6 +144,7 @@ def _quotations(text: str, is_value: IsValue) -> str:
     return before + (line if is_value(line) else BLANK) + newline + rest
 
 
+_VALUE_TAG = re.compile(r"""<([a-z][\w -]{0,30}) value=["']?(\d{1,4})["']?\s*/?>""")
 _TAG = re.compile(r"<(/?)([a-z][\w -]{0,30})>")
 
 
@@ -143,6 +152,7 @@ def _tags(text: str, is_name: IsName) -> str:
     """Unwrap tags that are named like a score and blank the content of others that begin a line."""
     if "<" not in text:
         return text
+    text = _VALUE_TAG.sub(lambda found: f"\nanswer: {found[2]}\n" if is_name(found[1]) else found[0], text)
     parts: list[str] = []
     end, closing = 0, ""
     tags = list(_TAG.finditer(text))
@@ -182,24 +192,34 @@ _JSON_TOKEN = re.compile(
     re.DOTALL,
 )
 _JSON_FIELD = re.compile(r"""["']([\w -]{1,40})["']\s*:\s*("(?:[^"\\\n]|\\.)*"|[^\s,}\]]+)""")
+_DIGITS = re.compile(r"\d+")
 _DEEPEST = 6
 
 
-def _json(text: str, is_name: IsName, is_value: IsValue) -> str:
-    """Replace a JSON object by a line for each of its score fields, and by lines with its other fields that are bare labels."""
+def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
+    """Replace a JSON object by lines with its score fields, its bare labels, and, first, what it tells of the scale's ends."""
     start = _JSON_START.search(text)
     end = text.rfind("}") + 1
     if start is None or end <= start.start(1) or ":" not in text[start.start(1) : end]:
         return text
     if text[: start.start(1)].count('"') % 2:
         return text
+    fields = list(_fields(text[start.start(1) : end], is_name))
+    told = [
+        f"{BLANK} {_DIGITS.sub(BLANK, field.value)}"
+        for field in fields
+        if field.value is not None
+        and not is_name(field.key)
+        and not is_value(field.value)
+        and is_told(field.value)
+    ]
     lines = [
         f"answer: {field.value}" if is_name(field.key) else f"field: {field.value}"
-        for field in _fields(text[start.start(1) : end], is_name)
+        for field in fields
         if is_name(field.key)
         or (field.value is not None and is_value(field.value) and not field.value.strip().isdecimal())
     ]
-    return "\n".join([text[: start.start(1)], *lines, BLANK, text[end:].lstrip("]` \n")])
+    return "\n".join([text[: start.start(1)], *told, *lines, BLANK, text[end:].lstrip("]` \n")])
 
 
 def _fields(body: str, is_name: IsName) -> Iterator[_Field]:

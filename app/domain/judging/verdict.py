@@ -163,6 +163,8 @@ def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
 
 _LONGEST_PART = 5_000
 """A reply states its score at its beginning or its end: characters that are read of either."""
+_FIELD = re.compile(r"(?:^|\n)[^\S\n]*[^\W\d][\w ]{1,20}:\s*\Z")
+"""Matches the name of a field whose value follows."""
 _DIGIT = re.compile(r"\d")
 _NUMERALS = {word: str(n) for n, word in enumerate(WORDS["numerals"], 1)}
 _NUMERAL = "|".join(_NUMERALS)
@@ -256,7 +258,7 @@ def _contradicts(text: str, number: int, claims: list[Claim], read: Reader, scal
             others.append((option, at))
     last = claims[-1].end
     for option, at in others:
-        same_line = "\n" not in text[min(at, last) : max(at, last)]
+        same_line = "\n" not in text[min(at, last) : max(at, last)] or _FIELD.search(text, 0, at) is not None
         if not own and (same_line or _side(option, scale) != _side(number, scale)):
             return True
     side = _side(number, scale)
