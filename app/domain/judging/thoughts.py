@@ -47,16 +47,17 @@ def split_thoughts(text: str) -> Reply:
     """
     # Every mark contains one of these, and few texts do; the check takes 1 µs, the search for marks 30.
     marked = "<" in text or "&lt;" in text or "think|" in text or "▷" in text or "\uff1c" in text
-    marked = marked or ("]" in text and _BRACKETS.search(text) is not None)
+    marked = marked or ("]" in text and _BRACKETS.search(text) is not None) or "\n### " in text
     spoken = (text.lstrip() if text[:1].isspace() else text)[:_LONGEST_PHRASE].lower()
     phrased = spoken.startswith(_PHRASE_STARTS)
     labelled = spoken.lstrip("#*\u3010 ").startswith(_LABEL_STARTS)
     label = _LABEL.match(text) if labelled else None
-    if len(text) > MAX_CHARACTERS or not (marked or phrased or label):
+    led = spoken.startswith(_ROLE_LINES)
+    if len(text) > MAX_CHARACTERS or not (marked or phrased or label or led):
         return Reply(None, text)
     if phrased and (phrase := _PHRASE.match(text)):
         found = _between_phrases(text, phrase)
-        if found is not None or not marked:
+        if found is not None or not (marked or led):
             return found or Reply(None, text)
     if label is not None and (answer := _ANSWER_LABEL.search(text, label.end())):
         return _between(text[label.end() : answer.start()], text[answer.end() :])
@@ -64,7 +65,8 @@ def split_thoughts(text: str) -> Reply:
     rest = text[start.end() :] if start else text
     if _HARMONY.match(rest) or _HARMONY_LATER.search(rest):
         return _harmony(rest)
-    return _unwrapped(_Tagged(rest).read())
+    reply = _unwrapped(_Tagged(rest).read())
+    return Reply(None, text) if not reply.answer and _ONLY_PAIR.fullmatch(rest) else reply
 
 
 def after_thoughts(text: str) -> str:
@@ -201,7 +203,11 @@ def _ends_block(text: str, found: re.Match[str], opened_at: int) -> bool:
 
 def _is_block_end(text: str, found: re.Match[str]) -> bool:
     """Return whether a mark is one by its surroundings: after a finished sentence, or not within one."""
-    return _CONTINUES.match(text, found.end()) is None or _starts_block(text, found.start())
+    return (
+        found[0][0] == "\n"
+        or _CONTINUES.match(text, found.end()) is None
+        or _starts_block(text, found.start())
+    )
 
 
 def _is_mention(text: str, found: re.Match[str]) -> bool:
@@ -424,6 +430,11 @@ _FIRST_TOKENS = re.compile(
 _PHRASES = {form["open"].strip().lower(): form for form in _FORMS["phrases"]}
 _PHRASE = re.compile(rf"\s*({_any([*_PHRASES])})", re.IGNORECASE)
 _PHRASE_STARTS, _LONGEST_PHRASE = tuple(_PHRASES), max(map(len, _PHRASES))
+_ROLE_LINES = tuple({form["token"].lower() for form in _FORMS["starts"] if form["token"].endswith("\n")})
+_ONLY_PAIR = re.compile(
+    rf"\s*<({_any([form['tag'] for form in _FORMS['thoughts'] if form.get('beside_answer')])})>.*</\1>\s*",
+    re.IGNORECASE | re.DOTALL,
+)
 _BRACKETS = re.compile(
     rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])}|/[\w-]*(?:{_any([*_THOUGHT_WORDS])})[\w-]*\])",
     re.IGNORECASE,
@@ -464,7 +475,7 @@ _TO_USER = {"final", "user"}
 
 
 _TOKEN = re.compile(
-    r"<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]?>|<[^<>|\uff5c\n]{1,40}[|\uff5c]>|<[A-Za-z]+_\d+>|\u25c1[^\u25b7\n]{1,40}\u25b7"
+    r"<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]?>|<[^<>|\uff5c\n]{1,40}[|\uff5c]>|<[A-Za-z]{3,}_?\d+>|\u25c1[^\u25b7\n]{1,40}\u25b7"
 )
 _OPENING = re.compile(r"\s*(?:<([^\W\d][\w:.-]{0,39})(?:\s[^<>\n]{0,300})?>|\[([A-Z][A-Z_]{2,39})\])")
 _OPENED = re.compile(r"<([^\W\d][\w:.-]{0,39})")
