@@ -197,6 +197,33 @@ def test_a_judge_that_was_imported_is_bridged_and_marked(stack: Service) -> None
     assert figure(found, "rc_atom")["old"]["value"] == 1
 
 
+def test_a_judge_that_cannot_be_trusted_is_named_first(stack: Service, by_old: Json, by_new: Json) -> None:
+    sides = {"job": by_old["id"]}, {"job": by_new["id"]}
+    plain = bridge(stack, *sides, within=0.9)
+    warning: Json = {"of": "sentences", "dimension": None, "value": 0.97, "n": 300, "limit": 0.9}
+    warnings = [
+        warning | {"code": "never_not_applicable", "message": f"{NEW} never.", "judges": [NEW]},
+        warning | {"code": "one_score", "message": "other/judge.", "judges": ["other/judge"]},
+        warning | {"code": "time_outs", "message": "late.", "judges": []},
+    ]
+
+    def bridged(job: Json) -> Json:
+        """The bridge while a job has these warnings."""
+        update = "UPDATE jobs SET warnings = %s::jsonb WHERE id = %s"
+        stack.execute(update, json.dumps(warnings), job["id"])
+        try:
+            return bridge(stack, *sides, within=0.9)
+        finally:
+            stack.execute(update, json.dumps(job["warnings"]), job["id"])
+
+    assert plain["interchangeable"] is True
+    found = bridged(by_new)
+    assert found["interchangeable"] is None
+    assert [note.partition(":")[0] for note in found["notes"]] == ["never_not_applicable", "simulated"]
+    assert found["recommendation"].startswith(f"Do not replace one judge by the other: {NEW} never. ")
+    assert bridged(by_old) == plain  # its judge is another one
+
+
 def test_grades_of_personagym_are_bridged_by_their_questions(stack: Service) -> None:
     lenient, harsh = (f"simulated/sim-judge-{kind}" for kind in ("lenient", "harsh"))
     tasks = [{"task": task, "questions": 5} for task in ("expected_action", "toxicity_control")]

@@ -1,10 +1,12 @@
-"""What a bridge comes to, in words."""
+"""Puts the conclusion of a bridge into words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 from app.domain.metrics.registry import BY_NAME
 from app.domain.results.bridge import BridgeAgreement, BridgedFigure, BridgeGradeAgreement, Design
-from app.domain.results.judge_sanity import by_chance
+from app.domain.results.judge_sanity import CHANCE, by_chance
+from app.domain.results.warnings import ResultWarning
 from app.domain.statistics.prediction_powered import FEWEST_LABELS
 
 MOST_LISTED = 4
@@ -30,46 +32,61 @@ def decided(figures: Sequence[BridgedFigure]) -> bool | None:
     return True if findings == {"interchangeable"} else None
 
 
-def without_chance(
-    figures: Sequence[BridgedFigure],
+class Doubt(NamedTuple):
+    """A reason not to trust figures of the two judges.
+
+    Attributes:
+        code: The code of the warning.
+        message: The reason, without a full stop.
+        of: The verdicts concerned.
+    """
+
+    code: str
+    message: str
+    of: Literal["sentences", "grades", "all"]
+
+
+def doubts(
+    warnings: Iterable[ResultWarning],
     agreement: Sequence[BridgeAgreement],
     graded: BridgeGradeAgreement | None,
-) -> tuple[list[BridgedFigure], list[str]]:
-    """Call no figure interchangeable whose judges agree no better than chance.
+) -> list[Doubt]:
+    """Return the jobs' warnings about the two judges, then chance agreement of the two.
 
     Two judges that ignore the texts can have equal totals.
-
-    Returns:
-        The figures, and the reasons why some are undecided.
     """
-    on_sentences = [
-        by_chance(each.quadratic_kappa, each.exact_agreement.n, "sentences")
-        for each in agreement
-        if each.dimension is None
-    ]
-    on_grades = (
-        None if graded is None else by_chance(graded.quadratic_kappa, graded.exact_agreement.n, "answers")
-    )
-    doubted = {"grades"} if on_grades else set()
-    doubted |= {"sentences"} if any(on_sentences) else set()
+    found = [Doubt(each.code, each.message.rstrip("."), each.of) for each in warnings]
+    for each in agreement:
+        if each.dimension is None:
+            reason = by_chance(each.quadratic_kappa, each.exact_agreement.n, "sentences")
+            found += [Doubt(CHANCE, reason, "sentences")] if reason else []
+    if graded is not None:
+        reason = by_chance(graded.quadratic_kappa, graded.exact_agreement.n, "answers")
+        found += [Doubt(CHANCE, reason, "grades")] if reason else []
+    return found
+
+
+def without_doubted(figures: Sequence[BridgedFigure], found: Sequence[Doubt]) -> list[BridgedFigure]:
+    """Call no figure interchangeable that a doubt concerns."""
+    doubted = {each.of for each in found}
 
     def checked(figure: BridgedFigure) -> BridgedFigure:
         of = "grades" if figure.metric == "persona_score" else "sentences"
-        if of not in doubted or figure.finding != "interchangeable":
+        if doubted.isdisjoint({of, "all"}) or figure.finding != "interchangeable":
             return figure
         return figure.model_copy(update={"finding": "undecided", "anchors_needed": None})
 
-    return [checked(figure) for figure in figures], [each for each in (*on_sentences, on_grades) if each]
+    return [checked(figure) for figure in figures]
 
 
 def recommendation(
-    figures: Sequence[BridgedFigure], within: float, design: Design = "random", chance: Sequence[str] = ()
+    figures: Sequence[BridgedFigure], within: float, design: Design = "random", found: Sequence[Doubt] = ()
 ) -> str:
     """What to do, in words."""
-    if chance:
-        found = " and ".join(chance)
+    if found:
+        reasons = "; ".join(dict.fromkeys(each.message for each in found))
         return (
-            f"Do not replace one judge by the other: {found}. Equal totals of such judges say nothing about the texts."
+            f"Do not replace one judge by the other: {reasons}. Equal totals of such judges say nothing about the texts."
             " Check both judges."
         )
     warning = (

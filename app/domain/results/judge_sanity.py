@@ -15,6 +15,7 @@ from app.domain.results.warnings import ResultWarning
 FEWEST = 20
 """Sentences or replies below which no check is made: of so few, one score for 90 % can be chance."""
 _NORMAL = 1.96
+CHANCE = "chance_agreement"
 
 
 @dataclass(slots=True)
@@ -229,7 +230,7 @@ def _never_not_applicable(check: Check, evidence: Evidence) -> Iterator[ResultWa
 CHECKS = (
     Check("one_score", 0.9, FEWEST, _one_score),
     Check("contradicting_replies", 0.05, FEWEST, _contradictions),
-    Check("chance_agreement", 0.0, FEWEST, _chance_agreement),
+    Check(CHANCE, 0.0, FEWEST, _chance_agreement),
     Check("never_not_applicable", 0.0, 200, _never_not_applicable),
 )
 """All checks, the gravest first."""

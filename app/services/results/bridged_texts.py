@@ -1,6 +1,6 @@
 """From the rows of two judges to a bridge; no I/O."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -21,8 +21,9 @@ from app.domain.results.bridge_words import (
     PART,
     SIMULATED,
     decided,
+    doubts,
     recommendation,
-    without_chance,
+    without_doubted,
 )
 from app.domain.results.bridged_totals import (
     PAIRS,
@@ -32,7 +33,9 @@ from app.domain.results.bridged_totals import (
     bridged_sentences,
     several_runs,
 )
+from app.domain.results.judge_sanity import CHANCE
 from app.domain.results.twice_judged import BoolArray, JudgedCell, TwiceJudged, distinct
+from app.domain.results.warnings import ResultWarning
 from app.services.job_context import JobContext
 
 _PLACE, _TRAITS = 2**16, 2**10
@@ -87,6 +90,16 @@ class BridgedSide:
     def kinds(self) -> list[Judged]:
         """The different dimensions and levels."""
         return list(dict.fromkeys(self.traits.values()))
+
+    def warnings_among(self, other: "BridgedSide") -> Iterator[ResultWarning]:
+        """The job's warnings about this judge, on what both jobs measure.
+
+        Agreement with the job's other judges is left out: one of those may be the one that fails.
+        """
+        dimensions = {None} | {judged.dimension for judged in other.kinds}
+        for each in map(ResultWarning.model_validate, self.job.warnings or ()):
+            if self.shown.judge in each.judges and each.code != CHANCE and each.dimension in dimensions:
+                yield each
 
     def source_of(self, new: "BridgedSide") -> TextSource | None:
         """How the new job's texts were chosen, if it was among this one's, or among those that this one judges all of."""
@@ -180,7 +193,8 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
     seed_of_new = new.context.spec.seed
     agreement = agreements(old.kinds, read.said, seed_of_new)
     graded = graded_agreement(_both_graded(read), seed_of_new)
-    figures, chance = without_chance(figures, agreement, graded)
+    found = doubts([*old.warnings_among(new), *new.warnings_among(old)], agreement, graded)
+    figures = without_doubted(figures, found)
     lacks_rc = several_runs(sentences) and all(each.metric != "rc_atom" for each in figures)
     simulated = old.job.simulated or new.job.simulated
     return Bridge(
@@ -196,8 +210,8 @@ def bridge_of(old: BridgedSide, new: BridgedSide, read: Read, within: float) -> 
         figures=figures,
         not_bridged={"rc_atom": RC_NOT_BRIDGED} if lacks_rc else {},
         interchangeable=decided(figures),
-        recommendation=recommendation(figures, within, design, chance),
-        notes=[f"chance_agreement: {each}." for each in chance]
+        recommendation=recommendation(figures, within, design, found),
+        notes=list(dict.fromkeys(f"{each.code}: {each.message}." for each in found))
         + [
             note
             for note, holds in (

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from app.domain.metrics.rc_atom import rc_atom
 from app.domain.metrics.scores import CellScores
 from app.domain.results.bridge import BridgedFigure
 from app.domain.results.bridge_agreement import UNREADABLE, Judged, agreements, graded_agreement
-from app.domain.results.bridge_words import decided, recommendation, without_chance
+from app.domain.results.bridge_words import Doubt, decided, doubts, recommendation, without_doubted
 from app.domain.results.bridged_totals import PAIRS, TEXTS, Drawn, bridged_grades, bridged_sentences
 from app.domain.results.twice_judged import JudgedCell, TwiceJudged, distinct
 from benchmarks.inference.bridge import DESIGNS, Texts, coverage
@@ -189,16 +190,30 @@ class TestWords:
         ]
         agreement = agreements([Judged("E", "high", Scale())], np.array(said), 0)
         assert agreement[0].quadratic_kappa.value == 0
-        checked, chance = without_chance(found, agreement, None)
+        chance = doubts([], agreement, None)
+        checked = without_doubted(found, chance)
         assert decided(checked) is None
-        words = recommendation(checked, 0.05, chance=chance)
+        words = recommendation(checked, 0.05, found=chance)
         assert words.startswith(
             "Do not replace one judge by the other: the judges agree no better than chance on 120 sentences (κ 0.00"
         )
         agreed = agreements(
             [Judged("E", "high", Scale())], np.array([(0, n, 3 + n % 3, 3 + n % 3, 1) for n in range(120)]), 0
         )
-        assert without_chance(found, agreed, None) == (found, [])
+        assert doubts([], agreed, None) == []
+        assert without_doubted(found, []) == found
+
+    @pytest.mark.parametrize(("of", "undecided"), [("sentences", True), ("all", True), ("grades", False)])
+    def test_a_doubt_of_a_judge_comes_first_and_leaves_its_figures_open(
+        self, of: Literal["sentences", "grades", "all"], *, undecided: bool
+    ) -> None:
+        texts = [text((n, 0, 0), 5, 4, 4) for n in range(400)]
+        found = bridged_figures(texts, {((n, 0, 0), "E"): (5, 4, 4) for n in range(400)}, 0.05)
+        assert decided(found) is True
+        doubt = Doubt("one_score", "a/judge gives the score 5 to 97 % of 400 sentences", of)
+        assert (decided(without_doubted(found, [doubt])) is None) is undecided
+        words = recommendation(found, 0.05, found=[doubt])
+        assert words.startswith("Do not replace one judge by the other: a/judge gives the score 5 to 97 %")
 
     def test_few_anchors_leave_it_open_and_say_how_many_would_do(self) -> None:
         draws = np.random.default_rng(1)
