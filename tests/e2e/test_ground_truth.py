@@ -8,6 +8,7 @@ import pytest
 
 from tests.e2e.stack import Json, Stack, judged_path
 from tests.e2e.truth import Scale, Text, assert_agrees, cell_truth, over_judges, totals_truth
+from tests.faults.trial import report
 
 PERSONAS = ("O-high", "A-neutral", "N-low")
 LEVELS = ("low", "neutral", "high")
@@ -242,6 +243,8 @@ class TestTextJudgedOnSeveralTraitsByTwoJudges:
         repairs = stack.results(critic["id"])["repairs"]
         assert sum(each["unread"] for each in repairs) == unread > 0
         assert sum(each["repaired"] for each in repairs) == unread
+        asked = sum(entry["kind"] == "judge" for entry in ledger) - unread
+        report("noisy judge", seed=0, n=asked, of=asked, unread=unread, unparsed=0)
 
     def _cell(self, replies: Replies, trait: int, scale: Scale) -> Json:
         by_judge = [
