@@ -44,7 +44,7 @@ class OpenAIChat(Chat):
     def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         choices = body.get("choices")
-        if not choices and (fault := errors.fault_of(body)) is not None:
+        if not _has_text(choices) and (fault := errors.fault_of(body)) is not None:
             raise errors.refused_in_reply(fault, headers, key)
         if choices == [] or (not choices and wire.mapping(body.get("promptFeedback")).get("blockReason")):
             # Gemini's reply to a prompt that its filter blocked
@@ -150,6 +150,13 @@ def _returned(counts: Mapping[str, Any]) -> int | None:
 
 def _messages(request: ChatRequest) -> list[dict[str, str]]:
     return [message._asdict() for message in request.messages]
+
+
+def _has_text(choices: object) -> bool:
+    """Return whether a reply has a choice with a text; MiniMax sends an empty one beside its error."""
+    first = choices[0] if isinstance(choices, list) and choices else None
+    message = first.get("message") if isinstance(first, dict) else None
+    return bool(first) and not (isinstance(message, dict) and message.get("content") == "")
 
 
 def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[Replied, FinishReason]:

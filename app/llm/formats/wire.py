@@ -163,12 +163,12 @@ _PARTS: Sequence[tuple[re.Pattern[str], FinishReason | None]] = tuple(
     (re.compile(rf"(?<![a-z])({parts})(?![a-z])"), reason)
     for parts, reason in (
         (
-            r"(content)?filter(ed)?|safety|moderation|sensitive|guardrail|prohibited",
+            r"(content)?filter(ed)?|safety|moderation|sensitive|guardrail|prohibited|block(ed)?",
             FinishReason.CONTENT_FILTER,
         ),
         (r"abort(ed)?|cancel(l?ed)?|error|failed|interrupted|time(out)?", None),
         (r"stop(ped)?|eos|eot|end|completed?|done|success", FinishReason.STOP),
-        (r"len(gth)?|max|limit|tokens|repetition|repeat", FinishReason.LENGTH),
+        (r"incomplete|len(gth)?|max|limit|tokens|repetition|repeat", FinishReason.LENGTH),
     )
 )
 """Parts of words that are not listed and what they say; ``None`` for an answer that the server gave up. The first row that fits
