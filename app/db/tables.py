@@ -461,6 +461,7 @@ class UnreadReply(Base):
     raw: Mapped[str]
     finish_reason: Mapped[str]
     thoughts: Mapped[str | None]
+    provider_finish_reason: Mapped[str | None]
 
 
 class Preparation(Base):

@@ -109,6 +109,7 @@ class UnreadReplyRow(NamedTuple):
     raw: str
     finish_reason: str
     thoughts: str | None
+    provider_finish_reason: str | None
 
 
 class PreparationRow(NamedTuple):

@@ -39,9 +39,10 @@ async def stored_grades(connection: AsyncConnection, held: Claim) -> set[tuple[i
 
 async def unread_replies(connection: AsyncConnection, held: Claim) -> dict[str, ChatReply]:
     """Return the replies that wait for a further call about them, by the path of their own call."""
-    rows = await _rows(connection, held, "unread_replies", ("path", "raw", "finish_reason", "thoughts"))
+    columns = ("path", "raw", "finish_reason", "thoughts", "provider_finish_reason")
     return {
-        path: ChatReply(raw, FinishReason(reason), thoughts=thoughts) for path, raw, reason, thoughts in rows
+        path: ChatReply(raw, FinishReason(reason), thoughts=thoughts, provider_finish_reason=word)
+        for path, raw, reason, thoughts, word in await _rows(connection, held, "unread_replies", columns)
     }
 
 
@@ -52,6 +53,14 @@ async def forget_unread_replies(connection: AsyncConnection, held: Claim) -> Non
             "DELETE FROM unread_replies WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
         ),
         {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant},
+    )
+
+
+async def forget_unread_replies_of_job(connection: AsyncConnection, job_id: str) -> None:
+    """Delete those replies of a job that never goes on."""
+    await connection.execute(
+        text("DELETE FROM unread_replies WHERE cell_id IN (SELECT id FROM cells WHERE job_id = :job)"),
+        {"job": job_id},
     )
 
 

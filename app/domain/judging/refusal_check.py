@@ -8,6 +8,7 @@ from app.domain.judging.thoughts import after_thoughts
 
 MOST_CHARACTERS = 2_000
 """Characters of the text that the judge sees: a refusal shows in them."""
+_QUOTES = re.compile('"{3,}')
 _ANSWER = re.compile(r"\b(yes|no)\b(?![-'])")
 
 
@@ -26,8 +27,9 @@ class RefusalCheck:
     question: str
 
     def prompt(self, text: str) -> str:
-        """Return the prompt about a text. Untrusted."""
-        return fill(self.question, {"text": text.strip()[:MOST_CHARACTERS]})
+        """Return the prompt about a text. Untrusted: it cannot end the quotation that encloses it."""
+        shown = _QUOTES.sub(lambda quotes: "'" * len(quotes[0]), text.strip()[:MOST_CHARACTERS])
+        return fill(self.question, {"text": shown})
 
 
 def says_refusal(reply: str) -> bool | None:

@@ -119,9 +119,9 @@ class BatchCaller:
         except ModelCallError as error:
             waits = known.waits + is_rate_limited(error)
             attempts = Attempts(MOST_ROUNDS, known.attempt - claim.attempts_before, rate_limited=waits)
-            self._note_failure(
-                error, attempts.failed, self.first_calls.kind(claim.job_id, model, key.first_stage)
-            )
+            if not key.is_dispensable(error):
+                kind = self.first_calls.kind(claim.job_id, model, key.first_stage)
+                self._note_failure(error, attempts.failed, kind)
             follows = attempts.after(error)
             if follows is Next.FAIL_ITEM:
                 raise failed_for_good(error) from error

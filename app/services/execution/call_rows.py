@@ -53,6 +53,10 @@ class CallKey(NamedTuple):
         """The stage; of a repair that of the call whose reply could not be read."""
         return self.stage if self.stage is not Stage.REPAIRING else Stage(self.task or "")
 
+    def is_dispensable(self, error: ModelCallError) -> bool:
+        """Return whether an error concerns only this call, a follow-up or refusal check without which the work goes on."""
+        return error.kind is FailureKind.ITEM and self.stage in {Stage.REPAIRING, Stage.REFUSAL_CHECK}
+
     def path(self, place: int) -> str:
         """The same identity as a path, equal in every job of the same specification.
 

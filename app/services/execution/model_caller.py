@@ -118,9 +118,11 @@ class ModelCaller:
         kind = self._first_calls.kind(claim.job_id, model, key.first_stage)
         making = self._call(model, system, user, key, claim, stop, kind, turns)
         # Of a kind that was answered nothing more is noted: it costs such calls nothing.
-        return making if kind.failures is None else self._noted(making, kind, stop)
+        return making if kind.failures is None else self._noted(making, kind, key, stop)
 
-    async def _noted(self, making: Coroutine[Any, Any, ChatReply], kind: Kind, stop: StopSignal) -> ChatReply:
+    async def _noted(
+        self, making: Coroutine[Any, Any, ChatReply], kind: Kind, key: CallKey, stop: StopSignal
+    ) -> ChatReply:
         """Makes a call of a kind of which none of the job was answered when it was asked for."""
         try:
             has_place = await kind.enter(stop)
@@ -130,7 +132,7 @@ class ModelCaller:
         try:
             reply = await making
         except CallFailedError as failed:
-            if not await self._first_calls.stops(kind, failed.error):
+            if key.is_dispensable(failed.error) or not await self._first_calls.stops(kind, failed.error):
                 raise
             raise stop.fail(must_stop(failed.error, kind.model, kind.stage, alike=FIRST_CALLS)) from failed
         except JobMustStopError:
@@ -177,7 +179,7 @@ class ModelCaller:
                 if follows is Next.STOP_JOB:
                     raise stop.fail(must_stop(error, model, key.stage)) from error
                 if follows is Next.FAIL_ITEM:
-                    if self._first_calls.ends_run(kind, error):
+                    if not key.is_dispensable(error) and self._first_calls.ends_run(kind, error):
                         raise stop.fail(must_stop(error, model, key.stage, alike=FIRST_CALLS)) from error
                     raise failed_for_good(error) from error
                 await self._back_off(error, attempts, stop)

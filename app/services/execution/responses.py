@@ -479,6 +479,7 @@ class Responses(ABC):
             raw=reply.text,
             finish_reason=reply.finish_reason.value,
             thoughts=reply.thoughts,
+            provider_finish_reason=reply.provider_finish_reason,
         )
         await self.deps.writer.add(self.claim, row).durable(self.claim)
 

@@ -8,7 +8,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.batches import batches
-from app.db.execution import failures, shard_counts, shards
+from app.db.execution import failures, shard_counts, shards, stored_rows
 from app.db.execution.failures import UselessRow
 from app.db.health import is_away
 from app.db.jobs import jobs, preparations
@@ -84,6 +84,8 @@ async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> 
             return
         await shards.bar(connection, job_id)  # what is read from now on is all that there will be
         await batches.forget_waiting(connection, job_id)
+        if job.status is JobStatus.CANCELLING:
+            await stored_rows.forget_unread_replies_of_job(connection, job_id)
         await shard_counts.refresh_usage(connection, job_id)
         reopenings = await count_reopenings(connection, job.tenant, job_id)
         await jobs.finalization_goes_on(connection, job_id)

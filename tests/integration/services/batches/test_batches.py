@@ -22,6 +22,7 @@ from app.domain.jobs.budget import Budget
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.request import JudgingIn
 from app.domain.jobs.status import JobStatus
+from app.domain.providers.model import ChatReply, FinishReason, Usage
 from app.llm.batches.gateway import BatchGateway
 from app.llm.connections.connections import load_connections
 from app.llm.models.prices import GenaiPriceBook
@@ -39,7 +40,7 @@ from app.services.scheduling.sweep import sweep
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids, simulated_connections
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.integration.simulator.conftest import RunningSimulator
-from tests.job_requests import a_model
+from tests.job_requests import a_model, a_response
 
 MOST_CALLS = 40
 ROUNDS = 400
@@ -353,6 +354,33 @@ class TestSingleFailures:
         assert paused.error["stage"] == "judging"
         assert await scalar(engine, "SELECT max(attempt) FROM calls") == 1
         assert await scalar(engine, "SELECT count(*) FROM responses WHERE status = 'answered'") == 16
+
+    async def test_follow_ups_that_all_fail_leave_the_replies_unparsed(
+        self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        broken = False
+
+        def decode(connection: str, answer: str) -> ChatReply:
+            if broken:
+                raise ModelCallError("no", kind=FailureKind.ITEM, code="bad_request", status=400)
+            return ChatReply("Hard to say.", FinishReason.STOP, Usage(10, 4))
+
+        monkeypatch.setattr(service.gateway, "decode", decode)
+        text = " ".join(f"I like {number} cats." for number in range(12))
+        job = await new_job(
+            engine,
+            models=(),
+            instructions=None,
+            responses=(a_response("E-low", "essay", text),),
+            judges=(a_model("simulated/sim-judge"),),
+            execution=Execution.BATCH,
+        )
+        while await scalar(engine, "SELECT count(*) FROM unread_replies") < 12:
+            await service.step()
+        broken = True
+        await service.until(job, JobStatus.COMPLETED, JobStatus.FAILED)
+        assert await scalar(engine, "SELECT count(*) FROM verdicts WHERE status = 'unparsed'") == 12
+        assert await scalar(engine, "SELECT count(*) FROM calls WHERE stage = 'repairing'") == 12
 
     async def test_expired_ones_are_asked_again_and_cost_nothing(
         self, engine: AsyncEngine, service: Service, connection: str

@@ -16,7 +16,7 @@ from app.domain.jobs.request import JudgingIn
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Message, Usage
 from app.ports import FailureKind, ModelCallError
-from app.services.jobs.control import change_budget, resume_job
+from app.services.jobs.control import cancel_job, change_budget, resume_job
 from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.services.execution.test_prepare_persona import Reasoner, new_gym_job
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
@@ -43,7 +43,9 @@ class Rambler(Provider):
             return ChatReply(UNREADABLE, FinishReason.STOP, Usage(10, 4))
         self.conversations.append(request.messages)
         if self.broken:
-            raise ModelCallError("no", kind=FailureKind.ITEM, code="bad_request", status=400)
+            raise ModelCallError(
+                "no", kind=FailureKind.ITEM, code="bad_request", status=400, unexplained=True
+            )
         key = key_word(request.messages[-1])
         said = f"{key}\n{self.repaired}" if key and self.obeys else self.repaired
         return ChatReply(said, FinishReason.STOP, Usage(10, 1))
@@ -60,12 +62,14 @@ def provider() -> Rambler:
     return Rambler()
 
 
-async def one_sentence(engine: AsyncEngine, *, repair: bool = True, **changes: Any) -> JobRow:
+async def one_sentence(
+    engine: AsyncEngine, *, repair: bool = True, text: str = "I stay at home.", **changes: Any
+) -> JobRow:
     return await new_job(
         engine,
         models=(),
         instructions=None,
-        responses=(a_response("E-low", "essay", "I stay at home."),),
+        responses=(a_response("E-low", "essay", text),),
         judges=(a_model("simulated/sim-judge"),),
         judging=JudgingIn(repair=repair),
         **changes,
@@ -106,6 +110,17 @@ async def test_a_follow_up_that_fails_leaves_the_reply_unparsed(
     provider.broken = True
     await worker.run_all(await one_sentence(engine))
     assert await verdict(engine) == ("unparsed", None, UNREADABLE, "no_answer", None)
+
+
+async def test_follow_ups_that_all_fail_do_not_stop_the_job(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    provider.broken = True
+    job = await one_sentence(engine, text=" ".join(f"I like {number} cats." for number in range(15)))
+    await worker.run_all(job)
+    assert (await worker.job(job)).status is JobStatus.FINALIZING
+    assert await scalar(engine, "SELECT count(*) FROM verdicts WHERE status = 'unparsed'") == 15
+    assert len(provider.conversations) == 15
 
 
 async def test_a_job_can_turn_it_off(engine: AsyncEngine, worker: Worker, provider: Rambler) -> None:
@@ -190,6 +205,18 @@ async def test_an_unreadable_grade_is_asked_for_once_more(engine: AsyncEngine) -
     async with engine.connect() as connection:
         found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
     assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 2, "repaired": 2, "unparsed": 0}]
+
+
+async def test_a_cancelled_job_keeps_no_reply_for_a_follow_up(engine: AsyncEngine, worker: Worker) -> None:
+    job = await one_sentence(engine)
+    await execute(
+        engine,
+        "INSERT INTO unread_replies (cell_id, run, path, tenant, raw, finish_reason)"
+        f" SELECT id, 0, '{FIRST}', tenant, '{UNREADABLE}', 'stop' FROM cells",
+    )
+    await cancel_job(worker.control, TENANT, job.id)
+    assert (await worker.finalize(job)).status is JobStatus.CANCELLED
+    assert await scalar(engine, "SELECT count(*) FROM unread_replies") == 0
 
 
 async def test_results_count_unreadable_and_repaired_replies(
