@@ -215,13 +215,14 @@ class RefusalLanguage(Form):
 
     script: str | None = None
     alone: tuple[str, ...] = ()
-    leaving_signs: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
     terms: dict[Id, _Lines]
     lead_ins: _Lines
     model: _Lines
     either: _Lines
     aside: _Lines
     disclosure: _Lines
+    named: _Lines
     leaving: _Lines
 
 

@@ -51,7 +51,8 @@ class LanguageRules:
         leaving: What a sentence has in which the model leaves its role.
         script: A letter of the language; unset for Latin script.
         alone: Plain texts; one of them shows a text to be in this language alone.
-        leaving_signs: Plain texts, one of which each sentence has that leaves the role.
+        named: What a sentence has in which the model names itself, its maker or its training.
+        signs: Plain texts, one of which each ``disclosure`` and ``leaving`` has; none given: all are matched.
     """
 
     terms: Mapping[str, tuple[str, ...]]
@@ -63,7 +64,8 @@ class LanguageRules:
     leaving: tuple[str, ...] = ()
     script: str | None = None
     alone: tuple[str, ...] = ()
-    leaving_signs: tuple[str, ...] = ()
+    named: tuple[str, ...] = ()
+    signs: tuple[str, ...] = ()
 
 
 class _Language:
@@ -84,20 +86,21 @@ class _Language:
         self.refusal = _compile(before + refusal)
         self.aside = _compile(aside)
         self.alone = rules.alone
-        self._leaving_signs = rules.leaving_signs
-        self._anywhere = [_compile(_loose(_any_of((each,), known))) for each in rules.disclosure]
-        self._leaving = _compile(_loose(leaving))
-        self.disclosure = _compile(_any_of(rules.disclosure + rules.leaving, known))
+        self._signs = rules.signs
+        self._named = [_compile(_loose(_any_of((each,), known))) for each in rules.named]
+        self.disclosure = _compile(_any_of(rules.disclosure + rules.named + rules.leaving, known))
 
     def may_disclose(self, text: str) -> bool:
         """Tell whether a sentence of a text may disclose the model or leave the role.
 
         Patterns that begin with the same letters are searched for ten times as fast as their alternatives in one.
         """
-        for each in self._anywhere:
+        if not self._signs or _has_any(text, self._signs):
+            return True
+        for each in self._named:  # noqa: SIM110 - see _has_any
             if each.search(text):
                 return True
-        return _has_any(text, self._leaving_signs) and self._leaving.search(text) is not None
+        return False
 
 
 @dataclass(frozen=True, slots=True)
@@ -210,6 +213,9 @@ class RefusalRules:
         return ends
 
     def _breaks(self, sentence: str, languages: Sequence[_Language]) -> bool:
+        languages = [each for each in languages if each.may_disclose(sentence)]
+        if not languages and not _has_any(sentence, _BRACKETS) and not self._marked.match(sentence):
+            return False
         own = _ANY_SPEECH.sub(" ", sentence)
         if self._ends_of_marks(own):
             return True
