@@ -21,8 +21,10 @@ from app.domain.jobs.import_preview import (
     SampleRecord,
 )
 from app.domain.jobs.imports import MAX_QUESTIONS
+from app.domain.personagym.task import task_named
 from app.domain.suggestion import did_you_mean
 from app.importers.atomic_scores import JUDGE
+from app.importers.messages import role_named
 from app.importers.papers_questions import PaperItem, squeezed
 from app.importers.records import (
     SEVERAL_ITEMS,
@@ -52,6 +54,15 @@ _TEMPLATE = re.compile(
     r"|<\|(?:system|user)\|>|\[/INST\]"
 )
 """Marks by which chat templates begin the system's or the user's turn: https://huggingface.co/docs/transformers/chat_templating"""
+_LABEL = re.compile(r"^[*_\[(<# ]{0,6}(\w{1,20})[*_\])> ]{0,6}[:\uff1a]", re.MULTILINE)
+_TURNS = (
+    (
+        re.compile(r"^#{2,3} ?(?:Instruction|Human|User|Input):", re.MULTILINE),
+        re.compile(r"^#{2,3} ?(?:Response|Assistant|Output):", re.MULTILINE),
+    ),
+    (re.compile(r"\bUSER: "), re.compile(r"\bASSISTANT:")),
+)
+"""Labels of turns in Alpaca's and Vicuna's prompts: https://github.com/lm-sys/FastChat/blob/main/fastchat/conversation.py"""
 _WORD = re.compile(r"[a-z0-9]+")
 
 
@@ -87,7 +98,8 @@ class Collector:
         self._questions: dict[str, dict[str, list[str]]] = {}
         self._samples: list[SampleRecord] = []
         self._unused: Counter[str] = Counter()
-        self._conversation_texts = 0
+        self._conversations: Counter[str] = Counter()
+        self._task_ids: dict[str, str] = {}
         self._unnamed_models = 0
         self._unnamed_tasks = 0
         self._recognised = 0
@@ -127,7 +139,7 @@ class Collector:
     def _take_text(self, said: Said) -> str | None:
         """Adds a response; says why not, if it can't be one."""
         chosen = self._options
-        said, known = self._recognise(said)
+        said, known = self._recognise(replace(said, task=self._task_of(said.task)) if said.task else said)
         task = chosen.task or said.task or (DEFAULT_TASK if known is None else known.task)
         model = " ".join((chosen.model or said.model or "imported").split())[:MOST_IN_NAME]
         fault = self._fault_of_text(said, task, model)
@@ -159,11 +171,22 @@ class Collector:
             self._count(said, model, persona, task)
         return fault
 
+    def _task_of(self, name: str) -> str:
+        """The id of the service's task with this id or title; any other name as it is, to be refused."""
+        if name not in self._task_ids:
+            atomic = self._options.atomic_tasks.values()
+            own = {_squeezed_name(each): task.id for task in atomic for each in (task.title, task.id)}
+            gym = task_named(tuple(self._options.gym_tasks.values()), name)
+            self._task_ids[name] = own.get(_squeezed_name(name)) or (name if gym is None else gym.id)
+        return self._task_ids[name]
+
     def _fault_of_text(self, said: Said, task: str, model: str) -> str | None:
         texts = [said.text, *said.units] if said.text or not said.units else said.units
         fault = next((each for text in texts if (each := fault_of(text, TEXT_CHARACTERS))), None)
         if fault is None and _TEMPLATE.search(said.text):
             fault = "is a conversation in a chat template's marks; save its messages with their roles"
+        if fault is None and _is_transcript(said.text):
+            fault = "is a transcript of a conversation; save its messages with their roles"
         if fault is None and self._texts >= MOST_TEXTS:
             fault = f"a job has at most {MOST_TEXTS:,} texts"
         if fault is None and task in self._gym_tasks:
@@ -281,7 +304,7 @@ class Collector:
 
     def _count(self, said: Said, model: str, persona: str, task: str) -> None:
         self._texts += 1
-        self._conversation_texts += said.conversation is not None
+        self._conversations.update([said.conversation] if said.conversation is not None else [])
         self._models[model] += 1
         self._unnamed_models += (self._options.model or said.model) is None
         self._tasks[task] += 1
@@ -527,10 +550,11 @@ class Collector:
             notes.append(
                 "Different prompts are not shown to judges; with one of PersonaGym's tasks they are the questions."
             )
-        if self._conversation_texts:
+        turns = sum(count for count in self._conversations.values() if count > 1)
+        if turns:
             notes.insert(
                 0,
-                f"Warning: {self._conversation_texts:,} texts are turns of conversations and depend on each other."
+                f"Warning: {turns:,} texts are turns of conversations and depend on each other."
                 " Cells with several turns of one conversation get no intervals and no RC_atom.",
             )
         if self._unnamed_models:
@@ -567,6 +591,20 @@ def _conversation_of(file: str, key: str) -> str:
     if len(name) <= MOST_IN_NAME and name.isprintable():
         return name
     return hashlib.sha256(name.encode()).hexdigest()[:16]
+
+
+def _squeezed_name(name: str) -> str:
+    """A task's name without case, spaces and punctuation."""
+    return re.sub(r"[\W_]+", "", name.casefold())
+
+
+def _is_transcript(text: str) -> bool:
+    """Whether a text holds both sides of a conversation, each turn with its speaker's label."""
+    first = _LABEL.match(text.lstrip())
+    if first is not None and role_named(first[1]) is not None:
+        speakers = {role_named(each[1]) for each in _LABEL.finditer(text)}
+        return {"user", "assistant"} <= speakers
+    return any(asks.search(text) and answers.search(text) for asks, answers in _TURNS)
 
 
 def _fault_of_question(prompt: str | None) -> str | None:

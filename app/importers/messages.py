@@ -1,12 +1,13 @@
 """Chat messages, which most tools keep in some form: who said what, in order."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from app.importers.names import SPEAKERS
+from app.importers.names import COLUMNS, SPEAKERS, first_of
 from app.importers.records import Record, Refused, Said, WrongRecordError, text_or_none
 
+SYSTEM_COLUMNS = ("system", "system_prompt")
 TEXT_PARTS = ("text", "input_text", "output_text")
 NO_ANSWER = "has no message of the assistant"
 NO_TEXT = "the message of the assistant has no text"
@@ -60,12 +61,28 @@ def message_of(value: dict[str, Any], place: str, pointer: str) -> Message:
         WrongRecordError: If its role is unknown.
     """
     name = value.get("role", value.get("from"))
-    speaker = SPEAKERS.get(name.strip().casefold()) if isinstance(name, str) else None
+    speaker = role_named(name)
     if speaker is None:
         shown = f" {name[:50].encode(errors='replace').decode()!r}" if isinstance(name, str) else ""
         raise WrongRecordError(pointer, f"unknown role{shown} (must be such as system, user or assistant)")
     content = next((value[key] for key in ("content", "value", "parts", "text") if key in value), None)
     return Message(place, speaker, text_of(content))
+
+
+def role_named(name: Any) -> str | None:
+    """Return the speaker that a role's name means; ``None`` if it is no known role."""
+    return SPEAKERS.get(name.strip().casefold()) if isinstance(name, str) else None
+
+
+def with_own_columns(said: Said, record: dict[str, Any]) -> Said:
+    """Return a text with persona and task that its record names beside the messages.
+
+    A system prompt beside messages is a message.
+    """
+    names = [name for name in COLUMNS["persona"] if name not in SYSTEM_COLUMNS]
+    persona = text_or_none(record.get(first_of(names, record) or ""))
+    task = text_or_none(record.get(first_of(COLUMNS["task"], record) or ""))
+    return replace(said, persona=persona or said.persona, task=task or said.task)
 
 
 def text_of(content: Any) -> str | None:

@@ -11,7 +11,7 @@ COLUMNS: dict[str, list[str]] = _NAMES["columns"]
 NOT_USED: dict[str, str] = _NAMES["not_used"]
 SPEAKER_COLUMNS: list[str] = _NAMES["speaker_columns"]
 MESSAGE_COLUMNS: list[str] = _NAMES["message_columns"]
-CONVERSATION_COLUMNS: list[str] = _NAMES["conversation_columns"]
+TEXT_LISTS: list[str] = _NAMES["text_lists"]
 CONVERSATIONS: list[str] = _NAMES["conversations"]
 SPEAKERS: dict[str, str] = {name: speaker for speaker, names in _NAMES["speakers"].items() for name in names}
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.importers.calls import reply_messages, request_messages
-from app.importers.messages import Message, last_question, persona_of
+from app.importers.messages import Message, last_question, persona_of, with_own_columns
 from app.importers.records import Record, Refused, Said, text_or_none
 
 SIDES = ("chosen", "rejected")
@@ -27,9 +27,10 @@ def read_pair(place: str, record: dict[str, Any]) -> Iterator[Record]:
             yield Refused(f"{place}/{side}", "has no answer")
             continue
         asked = [*own, *messages[:-1]]
-        yield Said(
+        said = Said(
             f"{place}/{side}", messages[-1].text, persona_of(asked) or system, last_question(asked), side
         )
+        yield with_own_columns(said, record)
 
 
 def _messages(value: Any) -> list[Message]:

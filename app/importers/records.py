@@ -220,6 +220,11 @@ def text_or_none(value: Any) -> str | None:
     return value if isinstance(value, str) and value.strip() else None
 
 
+def id_or_none(value: Any) -> str | None:
+    """An id as text; files write ids as texts or whole numbers."""
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else text_or_none(value)
+
+
 def number_or_none(value: Any) -> float | None:
     """A finite number; a yes or no stays what it is, which counts as 1 or 0 but is on no judge's scale."""
     if isinstance(value, bool | int | float) and abs(value) < 1e15 and math.isfinite(value):  # noqa: PLR2004 - no score is larger

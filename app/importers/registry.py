@@ -93,6 +93,11 @@ def _of_records(
     return is_one, read_all
 
 
+def _is_message(document: Document, options: Options) -> bool:
+    """A file whose columns the user names is a table."""
+    return document.form in RECORDS and not options.columns and chats.is_message(document.first())
+
+
 def _is_table(document: Document, options: Options) -> bool:
     return tables.is_table(document.first(), options.columns)
 
@@ -214,8 +219,9 @@ KINDS = (
     Kind("sharegpt", *_of_json(chats.is_sharegpt, chats.read_sharegpt), mapping=_CHAT),
     Kind(
         "message_rows",
-        *_of_records(chats.is_message, chats.read_message_rows),
-        mapping=_CHAT,
+        _is_message,
+        lambda document, _: chats.read_message_rows(document.records()),
+        _CHAT,
     ),
     Kind(
         "personagym",

@@ -4,11 +4,15 @@ Format: https://github.com/SillyTavern/SillyTavern/blob/release/public/script.js
 """
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeAlias
 
 from app.importers.records import Record, Refused, Said, optional, text_or_none
 
+OTHER = "is a message of another character of a group chat; save one character's messages with its persona"
 GREETING = "is the character's greeting, which its card has, and no model wrote"
+
+_Turn: TypeAlias = tuple[str, dict[str, Any], str | None, Any]
+"""Place, message, the user's last words, and the character's name in the head."""
 
 
 def is_chat(first: dict[str, Any]) -> bool:
@@ -19,14 +23,14 @@ def is_chat(first: dict[str, Any]) -> bool:
 
 def read_chat(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
     """The text of each message of a character, and of each of its alternatives, with what the user said before it."""
-    found = list(_messages(records))
+    found = _own(list(_messages(records)))
     places = [each for each in found if not isinstance(each, Refused)]
-    answered = sum(not _is_greeting(message, asked) for _, message, asked in places)
+    answered = sum(not _is_greeting(message, asked) for _, message, asked, _ in places)
     for each in found:
         if isinstance(each, Refused):
             yield each
             continue
-        place, message, asked = each
+        place, message, asked, _ = each
         if _is_greeting(message, asked):
             yield Refused(place, GREETING)
             continue
@@ -39,12 +43,27 @@ def read_chat(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
                 yield Said(at, text, None, asked, model, conversation=conversation)
 
 
+def _own(found: list[_Turn | Refused]) -> list[_Turn | Refused]:
+    """Refuse other characters' messages in a group chat, whose head may name one character."""
+    turns = [each for each in found if not isinstance(each, Refused)]
+    names = {message.get("name") for _, message, _, _ in turns}
+    if len(names) <= 1:
+        return found
+    return [
+        Refused(each[0], OTHER) if not isinstance(each, Refused) and each[1].get("name") != each[3] else each
+        for each in found
+    ]
+
+
 def _messages(
     records: Iterator[tuple[str, Any]],
-) -> Iterator[tuple[str, dict[str, Any], str | None] | Refused]:
-    """The character's messages, each with what the user said last."""
+) -> Iterator[_Turn | Refused]:
+    """The character's messages, each with what the user said last and the name in the chat's head."""
     asked: str | None = None
+    character: Any = None
     for place, record in records:
+        if isinstance(record, dict) and "character_name" in record:
+            character = record["character_name"]
         if isinstance(record, Refused):
             yield record
         elif not isinstance(record, dict) or ("mes" not in record and "chat_metadata" not in record):
@@ -55,7 +74,7 @@ def _messages(
         elif record.get("is_user") is True:
             asked = text_or_none(record["mes"]) or asked
         else:
-            yield place, record, asked
+            yield place, record, asked, character
 
 
 def _is_greeting(message: dict[str, Any], asked: str | None) -> bool:

@@ -1,17 +1,20 @@
 """Tables as data sets have them: JSON Lines, JSON lists, CSV and Parquet, one text or persona a row."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from app.domain.personagym.task import task_named
-from app.importers.names import COLUMNS, NOT_USED, first_of
+from app.importers.calls import conversation_of, reply_messages, request_messages
+from app.importers.content import parse_json
+from app.importers.messages import Message, last_question, persona_of, role_named
+from app.importers.names import COLUMNS, NOT_USED, SPEAKER_COLUMNS, TEXT_LISTS, first_of
 from app.importers.records import (
     Character,
     Options,
     Record,
     Said,
     WrongRecordError,
+    id_or_none,
     number_or_none,
     text_or_none,
 )
@@ -29,6 +32,7 @@ def columns_of(names: Mapping[Any, Any], chosen: Mapping[str, str]) -> dict[str,
         chosen: Columns by what they hold.
     """
     guessed = {what: first_of(usual, dict(names)) for what, usual in COLUMNS.items()}
+    guessed["text"] = guessed["text"] or first_of(TEXT_LISTS, dict(names))
     taken = set(chosen.values())
     return {what: name for what, name in guessed.items() if name is not None and name not in taken} | dict(
         chosen
@@ -67,52 +71,84 @@ def is_table(first: dict[str, Any], chosen: Mapping[str, str]) -> bool:
 
 
 def read_row(place: str, row: dict[str, Any], options: Options) -> Iterator[Record]:
-    """A row's text, or its persona if rows have no texts.
+    """A row's texts, or its persona if rows have no texts.
 
     Raises:
         WrongRecordError: If a column that is needed is missing or holds something else.
     """
     columns = columns_of(row, options.columns)
     values = {what: row.get(name) for what, name in columns.items()}
+    asked = _messages(values.get("prompt"), request_messages)
+    if asked:
+        values["prompt"] = last_question(asked)
     for what in ("persona", "prompt", "model", "task", "item"):
         if values.get(what) is not None and not isinstance(values[what], str):
             raise WrongRecordError(f"/{columns[what]}", "must be a text")
-    persona = text_or_none(values.get("persona"))
+    _check_speaker(row, columns, options)
+    persona = text_or_none(values.get("persona")) or persona_of(asked)
     if "text" in columns:
-        text = values["text"]
-        if not isinstance(text, str):
-            raise WrongRecordError(f"/{columns['text']}", "is missing" if text is None else "must be a text")
         score = number_of(values.get("score"))
-        task = _task_of(text_or_none(values.get("task")), options)
-        yield Said(
-            place,
-            text,
-            persona,
-            text_or_none(values.get("prompt")),
-            text_or_none(values.get("model")),
-            task,
-            text_or_none(values.get("item")) if task or options.task else None,
-            scores={} if score is None else {columns["score"]: score},
-        )
+        task = text_or_none(values.get("task"))
+        for at, text in _texts(place, columns["text"], values["text"]):
+            yield Said(
+                at,
+                text,
+                persona,
+                text_or_none(values.get("prompt")),
+                text_or_none(values.get("model")),
+                task,
+                text_or_none(values.get("item")) if task or options.task else None,
+                scores={} if score is None else {columns["score"]: score},
+                conversation=id_or_none(values.get("conversation")) or conversation_of(asked),
+            )
     elif persona is not None:
-        taken = {columns["persona"], "name"}
-        unused = [name for name, value in row.items() if name not in taken and text_or_none(value)]
+        taken = {columns.get("persona"), "name"}
+        unused = [name for name, value in row.items() if name not in taken and value not in (None, "")]
         yield Character(place, persona, text_or_none(row.get("name")), unused)
     else:
         raise WrongRecordError("", "has no column with a text or a persona")
 
 
-def _task_of(name: str | None, options: Options) -> str | None:
-    """The id of the service's task that a column names by id or title; any other name as it is, to be refused."""
-    if name is None:
-        return None
-    key = _squeezed(name)
-    for task in options.atomic_tasks.values():
-        if key in {_squeezed(task.id), _squeezed(task.title)}:
-            return task.id
-    found = task_named(tuple(options.gym_tasks.values()), name)
-    return name if found is None else found.id
+def _check_speaker(row: dict[str, Any], columns: Mapping[str, str], options: Options) -> None:
+    """Refuse a row that the user, the system or a tool wrote, and a role in place of a persona."""
+    named = columns.get("persona")
+    beside = first_of(SPEAKER_COLUMNS, row) or ("name" if named is None and "text" in columns else None)
+    for column in (beside, named):
+        speaker = role_named(row.get(column or ""))
+        if speaker in {"system", "user", "tool"}:
+            raise WrongRecordError(f"/{column}", f"is a message of the {speaker}, not the persona's words")
+        if speaker is not None and column == named and options.persona is None:
+            reason = "names a role, not a persona; choose one with persona, or another column with column"
+            raise WrongRecordError(f"/{column}", reason)
 
 
-def _squeezed(name: str) -> str:
-    return re.sub(r"[\W_]+", "", name.casefold())
+def _texts(place: str, column: str, value: Any) -> Iterator[tuple[str, str]]:
+    """A row's texts with their places: its only one, or those of a list."""
+    if isinstance(value, list) and value and all(isinstance(each, str) for each in value):
+        yield from ((f"{place}/{column}/{n}", each) for n, each in enumerate(value))
+        return
+    replies = [each.text for each in _messages(value, reply_messages) if each.text]
+    if replies:
+        yield from ((place, each) for each in replies)
+    elif isinstance(value, str):
+        yield place, value
+    else:
+        raise WrongRecordError(f"/{column}", "is missing" if value is None else "must be a text")
+
+
+def _messages(value: Any, read: Callable[[Any], list[Message]]) -> list[Message]:
+    """The messages that a cell holds, also as JSON; none if it is a text."""
+    if isinstance(value, str) and value.lstrip().startswith(("{", "[")):
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return []
+    if isinstance(value, dict):
+        is_messages = isinstance(value.get("messages"), list) or "role" in value
+    else:
+        is_messages = isinstance(value, list) and bool(value) and all(map(_is_message, value))
+    return read(value) if is_messages else []
+
+
+def _is_message(value: Any) -> bool:
+    return isinstance(value, dict) and "role" in value

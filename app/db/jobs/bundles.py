@@ -68,6 +68,8 @@ _ORDER = {
 REPLIES = {"raw", "thoughts", "repair_raw"}
 """What judges said, word for word."""
 _WITH_REPLIES = {"verdicts", "second_verdicts", "grades"}
+_NOTES_WITHOUT_REPLIES = "jsonb_set(t.notes, '{refusal_check}', '\"\"', false) AS notes"
+"""The empty text keeps the count of checked texts."""
 
 JOB_FIELDS = (
     *("name", "status", "status_reason", "error", "request", "metadata", "priority", "tags"),
@@ -129,6 +131,8 @@ def _reading(table: str, *, replies: bool) -> str:
             columns.append(f"{_number_of(name)} AS {_NUMBERED[name]}")
         elif not replies and table in _WITH_REPLIES and name in REPLIES:
             columns.append(f'NULL AS "{name}"')
+        elif not replies and (table, name) == ("responses", "notes"):
+            columns.append(_NOTES_WITHOUT_REPLIES)
         else:
             columns.append(f't."{name}"')
     where = "t.job_id = :job"
