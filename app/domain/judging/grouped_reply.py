@@ -114,7 +114,7 @@ def read_grouped(
     is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
     last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
     speaks_of_all = last and _SENTENCE.search(last) is None and found and found[-1].raw.endswith(last)
-    if speaks_of_all and taken_back(last, 0, 0, frozenset()):
+    if speaks_of_all and taken_back(last.lower(), 0, 0, frozenset()):
         return unusable(raw, len(labels), unparsed(Unread.AMBIGUOUS))
     if is_known and any(reading.usable for reading in readings):
         return readings

@@ -74,6 +74,7 @@ class Claim(NamedTuple):
 
 
 _ONLY_NOT_APPLICABLE = re.compile(NOT_APPLICABLE_WORDS)
+_NOT_APPLICABLE_LINE = re.compile(rf"[:=]\s*{NOT_APPLICABLE_WORDS}")
 _NUMBER = r"[+-]?\d+(?:[.,]\d+)*"
 _OPENING = r"[\s'(\[{]{0,8}"
 _CLOSING = r"[\s')\]}]{0,8}"
@@ -107,10 +108,10 @@ _ADVERB = (
 )
 _HYPOTHETICAL = re.compile(_word(_all("hypothetical")))
 _ATTRIBUTED = re.compile(rf"{_word([*_all('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$")
-_NO_ANSWER = re.compile(rf"\W*{_word(WORDS['not_answers'])}\s*[,:]\s*")
+_NO_ANSWER = re.compile(rf"(?:^|:)\W*{_word(WORDS['not_answers'])}\s*[,:]\s*$")
 _FIRST_PERSON = re.compile(_word(WORDS["first_person"]))
 _DENIED_NUMBER = re.compile(
-    rf"(?:n't|{_word(WORDS['denials'])})\s+(?:[^\W\d]+[\s:]+){{0,2}}?[\s'(]*({_NUMBER}|{BLANK})"
+    rf"(?:n't|{_word(WORDS['denials'])})[^\S\n]+(?:[^\W\d]+(?:[^\S\n]|:)+){{0,2}}?(?:[^\S\n]|['(])*({_NUMBER}|{BLANK})"
 )
 _SCORE_NAME = re.compile(_any(_all("scores")))
 _GIVEN = re.compile(
@@ -138,7 +139,8 @@ _RETRACTING = re.compile(
 _CHANGES = re.compile(_word(WORDS["changes"]))
 _SCORE_LINE = re.compile(rf"\W*(?:[^\W\d]+ ){{0,2}}?{_word(_all('scores'))}[^:=\n]{{0,20}}[:=]")
 _RULED_OUT_BEHIND = re.compile(
-    rf"\b(?:not|no|than|unlike|nor)\s(?:an? )?{_NUMBER}|{_word(WORDS['reasons'])}.*", re.DOTALL
+    rf"\b(?:not|no|than|unlike|nor)\s(?:an? )?{_NUMBER}|{_NUMBER} would (?:need|require|mean|imply|take|have)\b|{_word(WORDS['reasons'])}.*",
+    re.DOTALL,
 )
 """Matches numbers behind a score that belong to its reason."""
 _ORDINAL = re.compile(_word(WORDS["ordinals"]))
@@ -317,7 +319,11 @@ class Reader:
     def _in_sentence(
         self, sentence: str, rest: str, offset: int, *, signed: bool, last: bool
     ) -> Iterator[Claim]:
-        if not last and _SPELLED.search(sentence) is None and self.any_label.search(sentence) is None:
+        if not last and not (
+            _SPELLED.search(sentence)
+            or self.any_label.search(sentence)
+            or _NOT_APPLICABLE_LINE.search(sentence)
+        ):
             return
         lead = len(sentence) - len(sentence.lstrip())
         starts = [lead, *(found.end() for found in _CLAUSE.finditer(sentence))]
@@ -416,7 +422,11 @@ class Reader:
         most = max(likeness.values())
         if most >= 0.5:  # noqa: PLR2004 - half of the words
             return likeness.get(number, 0.0) < most
-        return _DENIED.search(words) is not None and any(pole and pole.search(words) for pole in self.poles)
+        return (
+            self.ends is None
+            and _DENIED.search(words) is not None
+            and any(pole and pole.search(words) for pole in self.poles)
+        )
 
     def contradicts(self, text: str, side: int) -> bool:
         """Tell whether the text denies the end of the scale on which its number lies, or asserts only the other one.
@@ -465,7 +475,7 @@ _ASSERTED = re.compile(
 
 def _somebody_else(prefix: str) -> bool:
     """Tell whether the words before a statement attribute it to somebody else."""
-    if _NO_ANSWER.fullmatch(prefix):
+    if prefix[-1:] in ",:" and _NO_ANSWER.search(prefix):
         return True
     verb = _ATTRIBUTED.search(prefix)
     return verb is not None and _FIRST_PERSON.search(prefix, 0, verb.start()) is None
@@ -569,13 +579,13 @@ class Ends(NamedTuple):
         low, high = (any(_undenied(words, pattern)) for pattern in self.signs)
         if number not in range(self.limits[0], self.limits[1] + 1):
             return low != high
-        if side == 0:
+        if side == 0 and not _NEUTRAL.match(words):
             start = degree.end() if degree else 0
             return low != high and any(pattern.match(words, start) for pattern in self.words)
-        if (low, high) == ((True, False) if side > 0 else (False, True)):
+        if side and (low, high) == ((True, False) if side > 0 else (False, True)):
             return True
         if _NEUTRAL.match(words):
-            return not (low or high)
+            return side != 0 and not (low or high)
         if degree is None or self.words[side > 0].match(words, degree.end()) is None:
             return False
         return (degree["strong"] is not None) != (number in self.limits)
@@ -584,8 +594,9 @@ class Ends(NamedTuple):
         """Tell whether words are a degree and an end, in any language, and fit a number."""
         degree = _DEGREE.match(words)
         start = degree.end() if degree else 0
-        named = any(pattern.fullmatch(words, start) for pattern in self.words)
-        return named and not self.contradict(words, number)
+        ends = [found.end() for pattern in self.words if (found := pattern.match(words, start))]
+        named = any(len(words) - end <= _LONGEST_ENDING for end in ends) or _NEUTRAL.fullmatch(words)
+        return bool(named) and not self.contradict(words, number)
 
 
 def _undenied(words: str, pattern: re.Pattern[str]) -> Iterator[bool]:
@@ -596,6 +607,8 @@ def _undenied(words: str, pattern: re.Pattern[str]) -> Iterator[bool]:
 _DENIED_END = re.compile(
     rf"(?:n't\b|{_word([*WORDS['denials'], 'neither', 'nor', 'than', 'less', 'without', 'or'])})[^.;:]*$"
 )
+_LONGEST_ENDING = 3
+"""Characters that may follow a stem, as in 内向的です or "introvertierte"."""
 _NEUTRAL = re.compile(rf"{_word(WORDS['neutral'])}(?=\W|$)")
 _DEGREE = re.compile(rf"(?:(?P<strong>{_any(WORDS['strong'])})|{_any(WORDS['mild'])})\s?")
 
@@ -612,8 +625,8 @@ def _ends(names: frozenset[str], scale: Scale) -> Ends | None:
     low, high = _word(found["low_trait"]), _word(found["high_trait"])
     words = re.compile(_word(found["low"])), re.compile(_word(found["high"]))
     signs = (
-        rf"{words[0].pattern}|{_word(found['low_signs'])}|{much}{low}|{little}{high}",
-        rf"{words[1].pattern}|{_word(found['high_signs'])}|{much}{high}|{little}{low}",
+        rf"{words[0].pattern}|{_word(found['low_signs'])}|{much}{low}|{little}{high}|{low} is {_any(WORDS['much'])}\b",
+        rf"{words[1].pattern}|{_word(found['high_signs'])}|{much}{high}|{little}{low}|{high} is {_any(WORDS['much'])}\b",
     )
     return Ends(words, (re.compile(signs[0]), re.compile(signs[1])), (scale.minimum, scale.maximum))
 

@@ -68,7 +68,9 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     """Rewrite a plain reply; see above. Works in linear time."""
     text = _without_fence(text)
     text = _unquoted_lines(text)
-    text = _RULED_OUT.sub("", _HEADINGS.sub("\n", _RULE.sub("", text)).replace("e.g.", "example:"))
+    text = _RULE.sub("", text) if "|" in text else text
+    text = _HEADINGS.sub("\n", text) if "#" in text else text
+    text = _RULED_OUT.sub("", text.replace("e.g.", "example:")) if _TWO_NUMBERS.search(text) else text
     text = _json(text, is_name, is_value, is_told)
     text = _tags(text, is_name)
     text = _quotations(text, is_value)
@@ -81,6 +83,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     return _MARKUP.sub("", text.replace("_", " "))
 
 
+_TWO_NUMBERS = re.compile(r"\d[^\d\n]{1,30}\d|e\.g\.")
 _RULED_OUT = re.compile("|".join(WORDS["ruled_out"]))
 _RULE = re.compile(
     r"^[^\S\n]*\|[^\S\n:|-]*-[^\S\n:|-]*(?:\n|$)|^[^\S\n]*\|[ :|-]+\|[^\S\n]*(?:\n|$)", re.MULTILINE
