@@ -324,7 +324,7 @@ class Response(Base):
     ``second_verdicts`` that check them."""
     finish_reason: Mapped[str | None]
     error: Mapped[str | None]
-    """Why there is no text, or none to be judged."""
+    """Why there is no text, or none to be judged; or why its refusal check failed."""
     input_tokens: Mapped[int | None]
     output_tokens: Mapped[int | None]
     reasoning_tokens: Mapped[int | None]
@@ -365,7 +365,7 @@ class Verdict(Base):
     group_size: Mapped[int] = mapped_column(SmallInteger, server_default=text("1"))
     """Sentences that the judge was asked about in the same call; 1 where alone."""
     error: Mapped[str | None]
-    """Code and words of the last attempt, where no call succeeded."""
+    """Code and words of the last attempt if no call succeeded, or of the follow-up if that failed."""
     suspicion: Mapped[str | None]
     """What makes the verdict doubtful: the ``text`` that addresses the judge, its ``reply`` without the key word, or ``both``."""
     finish_reason: Mapped[str | None]

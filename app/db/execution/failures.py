@@ -131,9 +131,9 @@ _TEXTS = text(
 _ASKED = "judge = :judge AND NOT (status = 'refused' AND raw IS NULL)"
 """Sentences of a refusal are refused without being judged, which is a result."""
 _VERDICTS = text(
-    _all_useless("verdicts", "coalesce(error, raw)", _ASKED, "status IN ('scored', 'not_applicable')")
+    _all_useless("verdicts", "coalesce(raw, error)", _ASKED, "status IN ('scored', 'not_applicable')")
     + " UNION ALL "
-    + _all_useless("grades", "coalesce(error, raw)", _ASKED, "status = 'scored'")
+    + _all_useless("grades", "coalesce(raw, error)", _ASKED, "status = 'scored'")
     + " ORDER BY 2 DESC, 1"
 )
 

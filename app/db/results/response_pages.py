@@ -41,10 +41,21 @@ class ResponseRecord(NamedTuple):
 
 
 Said = tuple[
-    int, int, str, int | None, str | None, int, str | None, str | None, str | None, str | None, str | None
+    int,
+    int,
+    str,
+    int | None,
+    str | None,
+    int,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
+    str | None,
 ]
 """Stored fields of a verdict on a known sentence: trait, judge, status, score, the judge's reply, group size, suspicion, finish reason,
-thoughts, why the reply was unread, the reply to the follow-up."""
+thoughts, why the reply was unread, the reply to the follow-up, the error of the follow-up."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,11 +374,12 @@ def _said(
     thoughts: Sequence[str | None] | None,
     unread: Sequence[str | None] | None,
     repairs: Sequence[str | None] | None,
+    errors: Sequence[str | None] | None,
 ) -> list[Said]:
     """A response's verdicts from arrays of which some are missing where all verdicts have what most have."""
     of_whom = traits or _FIRST, judges or _FIRST
     how = sizes or _ALONE, suspicions or _NOTHING, finish_reasons or _ENDED, thoughts or _NOTHING
-    repaired = unread or _NOTHING, repairs or _NOTHING
+    repaired = unread or _NOTHING, repairs or _NOTHING, errors or _NOTHING
     return list(zip(*of_whom, statuses, scores, raws, *how, *repaired, strict=False))  # some have no end
 
 
@@ -397,7 +409,7 @@ async def judgements_of(
             "SELECT wanted.cell, wanted.run, wanted.item,"
             " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
             " found.sizes, found.suspicions, found.finish_reasons, found.thoughts, found.unread,"
-            " found.repairs"
+            " found.repairs, found.errors"
             f"{_OF_WANTED} LATERAL (SELECT array_agg(status) AS statuses,"
             "  CASE WHEN max(unit) >= count(*) OR max(trait) > 0 OR max(judge) > 0 THEN array_agg(unit) END AS units,"
             "  array_agg(score) AS scores, array_agg(coalesce(raw, error)) AS raws,"
@@ -409,7 +421,9 @@ async def judgements_of(
             "   AS finish_reasons,"
             "  CASE WHEN count(thoughts) > 0 THEN array_agg(thoughts) END AS thoughts,"
             "  CASE WHEN count(unread) > 0 THEN array_agg(unread) END AS unread,"
-            "  CASE WHEN count(repair_raw) > 0 THEN array_agg(repair_raw) END AS repairs"
+            "  CASE WHEN count(repair_raw) > 0 THEN array_agg(repair_raw) END AS repairs,"
+            "  CASE WHEN count(error) FILTER (WHERE unread IS NOT NULL) > 0"
+            "   THEN array_agg(error) END AS errors"
             "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
             " WHERE found.statuses IS NOT NULL"

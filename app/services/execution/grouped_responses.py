@@ -107,7 +107,9 @@ class GroupedResponses(CheckedResponses):
             return said
         turns = repair.about_sentences(first.text, about.numbers, labels, shown.key)
         second = await self._ask_again(model, about, key, first, turns, None)
-        if second is None:
+        if isinstance(second, CallFailedError):
+            for label in labels:
+                said[label - 1] = said[label - 1]._replace(error=str(second))
             return said
         again, suspicious = await self._group_reading(second, partial(read, labels=labels), group)
         for label, reading in zip(labels, again, strict=True):

@@ -126,11 +126,9 @@ class GymAnswers(GroupedResponses):
         error: str,
         status: VerdictStatus = VerdictStatus.FAILED,
     ) -> None:
-        self._add_grade(response, judge, Judgement(Verdict(status)), error)
+        self._add_grade(response, judge, Judgement(Verdict(status), error=error))
 
-    def _add_grade(
-        self, response: ResponseRow, judge: int, said: Judgement, error: str | None = None
-    ) -> None:
+    def _add_grade(self, response: ResponseRow, judge: int, said: Judgement) -> None:
         row = GradeRow(
             cell_id=self.claim.cell_id,
             run=response.run,
@@ -140,7 +138,7 @@ class GymAnswers(GroupedResponses):
             status=said.verdict.status.value,
             score=said.verdict.score,
             raw=said.raw,
-            error=error,
+            error=said.error,
             suspicion=said.suspicion,
             finish_reason=said.finish_reason,
             thoughts=said.thoughts,

@@ -50,7 +50,7 @@ class Judgement(NamedTuple):
     raw: str | None = None
     suspicion: Suspicion | None = None
     error: str | None = None
-    """Code and words, where no call succeeded."""
+    """Code and words of the failed call: the only one, or the follow-up."""
     finish_reason: str | None = None
     """Why the last reply ended, and what the judge thought before the first; see :class:`app.domain.providers.model.ChatReply`."""
     thoughts: str | None = None
@@ -65,6 +65,8 @@ class JudgeAnswer(NamedTuple):
     verdict: Verdict
     key_missing: bool
     repair: ChatReply | None = None
+    error: str | None = None
+    """Code and words of the follow-up if it failed."""
 
     def judgement(self, *, doubtful: bool) -> Judgement:
         """Return what the judge said about a text that addresses it or not."""
@@ -76,7 +78,7 @@ class JudgeAnswer(NamedTuple):
             self.verdict,
             self.reply.text,
             found,
-            None,
+            self.error,
             last.finish_reason.value,
             self.reply.thoughts,
             None if self.repair is None else self.repair.text,
@@ -171,14 +173,19 @@ class Responses(ABC):
         except CallFailedError as error:
             row = self._response_row(run, item, "failed", None, (), error=str(error))
         else:
-            checked = None
+            checked: ChatReply | None = None
+            failed: str | None = None
             if self.spec.refusal_check is not None and self._is_unsure(reply):
                 if kept is None:
                     await self._keep_reply(key, reply)
-                checked = await self._check_refusal(self.spec.refusal_check, run, item, reply)
+                try:
+                    checked = await self._check_refusal(self.spec.refusal_check, run, item, reply)
+                except CallFailedError as error:
+                    failed = f"refusal check: {error}"
             row = await read_text(
                 self.claim.tenant, reply.text, lambda _: self._answered_row(run, item, reply, checked)
             )
+            row = row._replace(error=row.error or failed)
         return await self._store(row)
 
     async def _kept(self, key: CallKey, run: int, item: Item) -> ChatReply | None:
@@ -193,21 +200,23 @@ class Responses(ABC):
     def _is_unsure(self, reply: ChatReply) -> bool:
         return self._status(reply)[0] == "answered" and self.rules.refusals.read(reply.text) is Refusal.UNSURE
 
-    async def _check_refusal(
-        self, check: RefusalCheck, run: int, item: Item, reply: ChatReply
-    ) -> ChatReply | None:
-        """Ask the first judge whether a text is a refusal; return its reply, or ``None`` if the call failed for good.
+    async def _check_refusal(self, check: RefusalCheck, run: int, item: Item, reply: ChatReply) -> ChatReply:
+        """Ask the first judge whether a text is a refusal.
 
         The text is durable before, so a worker that takes over asks only this.
+
+        Raises:
+            CallFailedError: If the call failed for good: the rules decide.
         """
         judge = self.spec.asked_judges[0]
         key = CallKey(Stage.REFUSAL_CHECK, run, item.index, judge=judge)
-        model, user = self.spec.judges[judge], check.prompt(reply.text)
         try:
-            return await self._ask(model, None, user, key=key, usable=None)
+            return await self._ask(
+                self.spec.judges[judge], None, check.prompt(reply.text), key=key, usable=None
+            )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            return None
+            raise
 
     def _ask(
         self,
@@ -416,8 +425,8 @@ class Responses(ABC):
         turns = request(first.text, asked.numbers, asked.shown.key)
         usable = partial(_is_reusable, read, False)
         second = await self._ask_again(model, asked, key, first, turns, usable)
-        if second is None:
-            return JudgeAnswer(first, verdict, key_missing)
+        if isinstance(second, CallFailedError):
+            return JudgeAnswer(first, verdict, key_missing, error=str(second))
         again, key_missing_again = await self._reading(second, read)
         if again.status in USABLE:
             return JudgeAnswer(first, repaired(verdict, again), key_missing_again, second)
@@ -435,8 +444,8 @@ class Responses(ABC):
         first: ChatReply,
         turns: Turns,
         usable: Callable[[ChatReply], bool] | None,
-    ) -> ChatReply | None:
-        """Return the reply to a follow-up; ``None`` if that call failed for good.
+    ) -> ChatReply | CallFailedError:
+        """Return the reply to a follow-up, or the error if that call failed for good.
 
         The first reply is durable before the follow-up is sent, so a worker that takes over asks only that.
         """
@@ -449,7 +458,7 @@ class Responses(ABC):
             )
         except CallFailedError as error:
             self._warn_of_failure(again, error)
-            return None
+            return error
 
     def _called(self, judge: int, asked: JudgePrompt, sentences: int = 1) -> Model:
         """Return a judge with the constraint on its reply; one object for equal constraints, so that each is encoded once."""

@@ -610,9 +610,10 @@ class _OfCell(dict[Said, UnitVerdict]):
         self._reused = reused
 
     def __missing__(self, said: Said) -> UnitVerdict:
-        trait, judge, status, score, raw, group_size, suspicion, finish_reason, thoughts, unread, repair = (
+        trait, judge, status, score, raw, group_size, suspicion, finish_reason, thoughts, unread, *again = (
             said
         )
+        repair, error = again
         dimension = self._cell.dimensions[trait]
         level = None if self._cell.control else self._cell.persona.traits[trait].level
         # They come in one array, for there is never both. A reply that a filter stopped has its reason.
@@ -625,7 +626,7 @@ class _OfCell(dict[Said, UnitVerdict]):
             status=VerdictStatus(status),
             score=score,
             raw=None if no_reply else raw,
-            error=raw if no_reply else None,
+            error=raw if no_reply else error,
             in_character=None if score is None or level is None else dimension.scale.level_of(score) == level,
             group_size=group_size,
             reused=self._reused,

@@ -113,6 +113,7 @@ async def test_the_rules_decide_if_the_call_fails(
     provider.broken = True
     await worker.run_all(await one_text(engine))
     assert await response(engine) == ("answered", None)
+    assert await scalar(engine, "SELECT error FROM responses") == "refusal check: bad_request: no"
 
 
 async def test_checks_that_all_fail_do_not_stop_the_job(

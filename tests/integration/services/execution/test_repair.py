@@ -16,7 +16,9 @@ from app.domain.jobs.request import JudgingIn
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Message, Usage
 from app.ports import FailureKind, ModelCallError
+from app.services.job_context import JobContexts
 from app.services.jobs.control import cancel_job, change_budget, resume_job
+from app.services.results.responses import ResponseFilter, read_page
 from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.services.execution.test_prepare_persona import Reasoner, new_gym_job
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
@@ -108,8 +110,15 @@ async def test_a_follow_up_that_fails_leaves_the_reply_unparsed(
     engine: AsyncEngine, worker: Worker, provider: Rambler
 ) -> None:
     provider.broken = True
-    await worker.run_all(await one_sentence(engine))
+    job = await one_sentence(engine)
+    await worker.run_all(job)
     assert await verdict(engine) == ("unparsed", None, UNREADABLE, "no_answer", None)
+    assert await scalar(engine, "SELECT error FROM verdicts") == "bad_request: no"
+    [response], _ = await read_page(
+        engine, job, await JobContexts(engine).get(TENANT, job.id), ResponseFilter(), after=None, limit=1
+    )
+    [shown] = response.units[0].verdicts
+    assert (shown.raw, shown.error) == (UNREADABLE, "bad_request: no")
 
 
 async def test_follow_ups_that_all_fail_do_not_stop_the_job(
