@@ -78,7 +78,7 @@ def rows_of_all_kinds(claim: Claim) -> list[Row]:
         verdict_row(claim)._replace(raw=odd, thoughts=""),
         SecondVerdictRow(cell, 0, 0, 0, 0, 0, True, tenant, "scored", 2, odd),
         GradeRow(cell, 0, 0, 0, tenant, "scored", 5, odd, None),
-        UnreadReplyRow(cell, 0, "judging/0/0/0", tenant, odd, "stop", None),
+        UnreadReplyRow(cell, 0, "judging/0/0/0", tenant, odd, "stop", None, None),
         PreparationRow(
             claim.job_id,
             0,
