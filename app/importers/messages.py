@@ -77,12 +77,13 @@ def role_named(name: Any) -> str | None:
 def with_own_columns(said: Said, record: dict[str, Any]) -> Said:
     """Return a text with persona and task that its record names beside the messages.
 
-    A system prompt beside messages is a message.
+    A system prompt beside messages is a message, and describes more than a name such as that of a character.
     """
     names = [name for name in COLUMNS["persona"] if name not in SYSTEM_COLUMNS]
-    persona = text_or_none(record.get(first_of(names, record) or ""))
+    chosen = text_or_none(record.get(first_of(names[:1], record) or ""))
+    persona = chosen or said.persona or text_or_none(record.get(first_of(names, record) or ""))
     task = text_or_none(record.get(first_of(COLUMNS["task"], record) or ""))
-    return replace(said, persona=persona or said.persona, task=task or said.task)
+    return replace(said, persona=persona, task=task or said.task)
 
 
 def text_of(content: Any) -> str | None:

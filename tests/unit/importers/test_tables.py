@@ -118,6 +118,12 @@ class TestColumnsAreNotDropped:
             assert preview.job is not None
             assert (preview.job["personas"], preview.job["tasks"]) == (["E-high"], ["essay"])
 
+    def test_a_character_beside_messages_does_not_replace_the_system_message(self) -> None:
+        system = {"role": "system", "content": "Be Ada, who is shy."}
+        for messages, persona in ((self.MESSAGES, "Ada"), ((system, *self.MESSAGES), system["content"])):
+            preview = read(json_lines({"character": "Ada", "messages": messages}), "a.jsonl")
+            assert texts(preview) == [(persona, "Ha.")]
+
     def test_a_list_of_texts_has_a_text_each(self) -> None:
         preview = read(json_lines({"persona": "a clown", "responses": ["Hi", "Ho"]}), "a.jsonl")
         assert texts(preview) == [("a clown", "Hi"), ("a clown", "Ho")]
