@@ -57,11 +57,12 @@ def model(provider: Moody) -> Moody:
 BAD_TEXT = "generation/0/1/0"
 UNJUDGED = "judging/0/0/0/0/0/0"
 UNPARSED = "judging/0/0/0/1/0/0"
+FOLLOW_UP = "repairing/0/judging/0/0/1/0/0"
 
 
 async def partial_job(engine: AsyncEngine, worker: Worker, model: Moody) -> JobRow:
     """Three runs of one text of two sentences: one text and one verdict failed, one verdict is unparsed."""
-    model.fails, model.babbles = frozenset({BAD_TEXT, UNJUDGED}), frozenset({UNPARSED})
+    model.fails, model.babbles = frozenset({BAD_TEXT, UNJUDGED}), frozenset({UNPARSED, FOLLOW_UP})
     job = await new_job(engine, iterations=3)
     await worker.run_all(job)
     ended = await worker.finalize(job)
