@@ -1,7 +1,7 @@
 """The forms of the instruments' data files: what each file must hold, and the domain values that it becomes."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Annotated
 
 from pydantic import (
@@ -33,6 +33,16 @@ CRITERION_PLACEHOLDERS = frozenset({"dimension", "question"})
 def placeholders(template: str) -> frozenset[str]:
     """The names in braces in a template."""
     return frozenset(re.findall(r"\{([^{}]*)\}", template))
+
+
+def require_placeholders(template: str, wanted: Collection[str], name: str) -> None:
+    """Check that a template has exactly these names in braces.
+
+    Raises:
+        ValueError: If it lacks one or has another; the message begins with ``name``.
+    """
+    if placeholders(template) != frozenset(wanted):
+        raise ValueError(f"{name} must contain exactly the placeholders {sorted(wanted)}")
 
 
 def _instruction(template: str) -> str:
@@ -178,9 +188,7 @@ class TaskForm(Form):
 
     @model_validator(mode="after")
     def _check(self) -> "TaskForm":
-        wanted = _ITEM_PLACEHOLDERS[self.item_source]
-        if placeholders(self.prompt) != wanted:
-            raise ValueError(f"prompt must contain exactly the placeholders {sorted(wanted)}")
+        require_placeholders(self.prompt, _ITEM_PLACEHOLDERS[self.item_source], "prompt")
         found = placeholders(self.scoring_prompt)
         if not {"atomic unit", "options"} <= found or not found <= _SCORING_PLACEHOLDERS:
             raise ValueError(

@@ -7,7 +7,7 @@ from importlib.resources.abc import Traversable
 from pydantic import model_validator
 
 from app.domain.judging.grouping import PERSONA_CRITERION, GroupedWords
-from app.instruments.forms import CRITERION_PLACEHOLDERS, Form, Id, Text, placeholders
+from app.instruments.forms import CRITERION_PLACEHOLDERS, Form, Id, Text, placeholders, require_placeholders
 from app.instruments.loader import Source
 
 _PROMPT = frozenset({"options", "criterion", "sentences", "count"})
@@ -22,8 +22,7 @@ class PromptsFile(Form):
 
     @model_validator(mode="after")
     def _check(self) -> "PromptsFile":
-        if placeholders(self.prompt) != _PROMPT:
-            raise ValueError(f"prompt must contain exactly the placeholders {sorted(_PROMPT)}")
+        require_placeholders(self.prompt, _PROMPT, "prompt")
         if PERSONA_CRITERION not in self.criteria:
             raise ValueError(f"criteria must have {PERSONA_CRITERION}")
         for name, criterion in self.criteria.items():

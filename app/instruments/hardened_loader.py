@@ -7,7 +7,7 @@ from importlib.resources.abc import Traversable
 from pydantic import model_validator
 
 from app.domain.judging.hardening import Hardening
-from app.instruments.forms import Form, Text, placeholders
+from app.instruments.forms import Form, Text, require_placeholders
 from app.instruments.loader import Source
 
 
@@ -19,9 +19,8 @@ class HardenedFile(Form):
 
     @model_validator(mode="after")
     def _check(self) -> "HardenedFile":
-        for name, words, wanted in (("system", self.system, {"key"}), ("text", self.text, {"key", "text"})):
-            if placeholders(words) != wanted:
-                raise ValueError(f"{name} must contain exactly the placeholders {sorted(wanted)}")
+        require_placeholders(self.system, {"key"}, "system")
+        require_placeholders(self.text, {"key", "text"}, "text")
         return self
 
 

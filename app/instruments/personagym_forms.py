@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.instruments.persona import Persona
 from app.domain.personagym.task import GRADE_SCALE, Environment, GymPrompts, GymTask
-from app.instruments.forms import Form, Id, Text, Texts, placeholders, require_distinct
+from app.instruments.forms import Form, Id, Text, Texts, require_distinct, require_placeholders
 
 _QUESTIONS = frozenset({"count", "persona", "environments", "task", "question_quality_criteria"})
 _PLACEHOLDERS: Mapping[str, frozenset[str]] = {
@@ -23,11 +23,6 @@ _PLACEHOLDERS: Mapping[str, frozenset[str]] = {
     "persona_generation": frozenset({"count", "existing_personas"}),
     "sentence_scoring": frozenset({"persona", "question", "atomic unit", "options"}),
 }
-
-
-def _require(template: str, wanted: frozenset[str], name: str) -> None:
-    if placeholders(template) != wanted:
-        raise ValueError(f"{name} must contain exactly the placeholders {sorted(wanted)}")
 
 
 class PromptsFile(Form):
@@ -46,9 +41,9 @@ class PromptsFile(Form):
     @model_validator(mode="after")
     def _check(self) -> "PromptsFile":
         for name, wanted in _PLACEHOLDERS.items():
-            _require(getattr(self, name), wanted, name)
+            require_placeholders(getattr(self, name), wanted, name)
         for name, instruction in self.instructions.items():
-            _require(instruction, frozenset({"persona"}), f"instructions.{name}")
+            require_placeholders(instruction, frozenset({"persona"}), f"instructions.{name}")
         if self.default_instruction not in self.instructions:
             raise ValueError("default_instruction must be one of the instructions")
         return self

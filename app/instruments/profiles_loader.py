@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from app.domain.judging.profiles import JudgeProfile
-from app.instruments.forms import Form, Text, placeholders
+from app.instruments.forms import Form, Text, placeholders, require_placeholders
 from app.instruments.loader import Source
 
 _CRITERIA = {"trait": {"dimension"}, "persona": {"persona"}, "grade": {"description", "persona"}}
@@ -29,8 +29,7 @@ class ProfileForm(Form):
     def _check(self) -> "ProfileForm":
         wanted = {"prompt": {"instruction", "response", "criterion", "rubric"}, "score": {"score", "words"}}
         for name, expected in wanted.items():
-            if placeholders(getattr(self, name)) != expected:
-                raise ValueError(f"{name} must contain exactly the placeholders {sorted(expected)}")
+            require_placeholders(getattr(self, name), expected, name)
         if re.compile(self.result).groups != 1:
             raise ValueError("result must have one group, the score")
         return self

@@ -6,7 +6,7 @@ from importlib.resources import files
 from pydantic import model_validator
 
 from app.domain.judging.refusal_check import RefusalCheck
-from app.instruments.forms import Form, Text, placeholders
+from app.instruments.forms import Form, Text, require_placeholders
 from app.instruments.loader import Source
 
 
@@ -17,8 +17,7 @@ class RefusalCheckFile(Form):
 
     @model_validator(mode="after")
     def _check(self) -> "RefusalCheckFile":
-        if placeholders(self.question) != {"text"}:
-            raise ValueError("question must contain exactly the placeholder text")
+        require_placeholders(self.question, {"text"}, "question")
         return self
 
 

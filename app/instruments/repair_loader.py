@@ -6,7 +6,7 @@ from importlib.resources import files
 from pydantic import model_validator
 
 from app.domain.judging.repair import Repair
-from app.instruments.forms import Form, Text, placeholders
+from app.instruments.forms import Form, Text, require_placeholders
 from app.instruments.loader import Source
 
 _PLACEHOLDERS = {
@@ -30,8 +30,7 @@ class RepairFile(Form):
     @model_validator(mode="after")
     def _check(self) -> "RepairFile":
         for name, needed in _PLACEHOLDERS.items():
-            if placeholders(getattr(self, name)) != needed:
-                raise ValueError(f"{name} must contain exactly the placeholders {sorted(needed)}")
+            require_placeholders(getattr(self, name), needed, name)
         return self
 
 

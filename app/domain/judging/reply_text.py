@@ -124,7 +124,6 @@ def _unquoted_lines(text: str) -> str:
     return _QUOTED_LINE.sub(BLANK, text)
 
 
-_QUOTE = re.compile(r'"')
 _SINGLE_QUOTED = re.compile(r"(?<![\w'])'(?=\S)((?:[^'\n]|(?<=\w)'(?=\w)){1,300})'(?!\w)")
 
 
