@@ -94,14 +94,16 @@ class TestJudge:
 
 
 class TestPrompts:
-    def test_with_a_system_message_that_a_model_refuses_pause_the_job_with_the_remedy(
+    def test_with_a_system_message_that_a_model_refuses_stop_the_job_with_the_remedy(
         self, stack: Stack
     ) -> None:
         model = "lab/sim-faithful+no-system=0.1"
         job = stack.until(
             stack.submit(JOB | {"models": [model]}), lambda job: job["status"] in {*TERMINAL, "paused"}
         )
-        assert (job["status"], job["status_reason"]) == ("paused", "system_message_not_supported")
+        # One refusal in ten may be the job's very first call, which ends it.
+        assert job["status"] in {"paused", "failed"}
+        assert job["status_reason"] == "system_message_not_supported"
         assert job["error"]["detail"] == "HTTP 400: System role not supported"
         assert '"system": "in_user_turn"' in job["error"]["remedy"]
         (failure,) = job["failures"]

@@ -115,8 +115,9 @@ class Service(Worker):
         return Counter(id_.rpartition("/")[0] for id_ in ids if id_.startswith(job.id))
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="class")
 def simulator(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningSimulator]:
+    """A provider of their own for the tests of a class: batches without names are found by size and time."""
     running = RunningSimulator(tmp_path_factory.mktemp("simulator"))
     yield running
     running.stop()
