@@ -2660,7 +2660,7 @@ class JobIn(TypedDict):
     budget: NotRequired[BudgetIn | None]
     """Spending limits; once used up, the job pauses with `status_reason: budget_exhausted`."""
     confirm_calls: NotRequired[int | None]
-    """The number of calls you expect; a job that needs more is refused. Required for large jobs: the plan's `confirm_calls` tells the number."""
+    """The most calls that you accept; a job that may need more is refused. Required for large jobs: the plan's `confirm_calls` gives the number."""
     priority: NotRequired[Literal["low", "normal", "high"]]
     """Priority among your own jobs; each step up gets four times as many turns."""
     judging: NotRequired[JudgingIn]
@@ -3577,6 +3577,7 @@ class PlanCost(TypedDict):
     usd_low: float | None
     """`null` if no price is known."""
     usd_high: float | None
+    """With long texts, a repair of every judge's reply and a refusal check of every text."""
     unpriced_models: list[str]
 
 
@@ -3615,9 +3616,9 @@ class Plan(TypedDict):
     responses: int
     calls: int
     most_repair_calls: NotRequired[int]
-    """Further calls, not included in `calls` and `cost`, if no judge's first reply can be read."""
+    """Further calls if no judge's first reply can be read. `confirm_calls` and `usd_high` include them."""
     most_refusal_checks: NotRequired[int]
-    """Further calls, not included in `calls` and `cost`, if the refusal rules are unsure of every text."""
+    """Further calls if the refusal rules are unsure of every text. `confirm_calls` and `usd_high` include them."""
     confirm_calls: int | None
     """The `confirm_calls` that a job of this size requires; `null` if none."""
     estimated: bool
@@ -3683,7 +3684,7 @@ class PlanIn(TypedDict):
     budget: NotRequired[BudgetIn | None]
     """Spending limits; once used up, the job pauses with `status_reason: budget_exhausted`."""
     confirm_calls: NotRequired[int | None]
-    """The number of calls you expect; a job that needs more is refused. Required for large jobs: the plan's `confirm_calls` tells the number."""
+    """The most calls that you accept; a job that may need more is refused. Required for large jobs: the plan's `confirm_calls` gives the number."""
     priority: NotRequired[Literal["low", "normal", "high"]]
     """Priority among your own jobs; each step up gets four times as many turns."""
     judging: NotRequired[JudgingIn]

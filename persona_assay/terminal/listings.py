@@ -59,14 +59,16 @@ def cost_words(plan: Json) -> str:
     if low == high:
         return dollars(low)
     expected = sum(stage["usd"] or 0.0 for stage in plan["stages"])
-    return f"about {dollars(expected)} (likely {dollars(low)} to {dollars(high)})"
+    return f"about {dollars(expected)} ({dollars(low)} to {dollars(high)})"
 
 
 def _plan_remarks(plan: Json) -> Iterator[Text]:
     yield Text(f"Cost: {cost_words(plan)}")
-    if plan.get("most_repair_calls"):
-        most = counted(plan["most_repair_calls"], "further call")
-        yield Text(f"Not included: up to {most}, one for each judge's reply that cannot be read")
+    if most := plan.get("most_repair_calls", 0) + plan.get("most_refusal_checks", 0):
+        further = counted(most, "further call")
+        yield Text(
+            f"Up to {further} if replies are unreadable or refusals unsure; the highest cost includes them"
+        )
     if plan["shortest_seconds"]:
         yield Text(f"Duration: at least {duration(plan['shortest_seconds'])} because of rate limits")
     if plan.get("confirm_calls") is not None:

@@ -141,11 +141,12 @@ class TestSubmission:
 
     def test_calls_are_confirmed_by_what_judging_takes(self, stack: Service, judged_again: Json) -> None:
         calls = judging_calls(judged_again)
-        body = judged_again["spec"] | {"confirm_calls": calls - 1}
+        most = 2 * calls  # each reply may need a repair
+        body = judged_again["spec"] | {"confirm_calls": most - 1}
         answer = stack.post("/v1/jobs", body)
         assert (answer.status_code, pointers(answer)) == (422, ["/confirm_calls"])
-        assert f"{calls:,} calls" in answer.json()["errors"][0]["message"]
-        assert stack.post("/v1/jobs", body | {"confirm_calls": calls}).status_code == 202
+        assert f"up to {most:,} calls (about {calls:,} " in answer.json()["errors"][0]["message"]
+        assert stack.post("/v1/jobs", body | {"confirm_calls": most}).status_code == 202
 
     def test_a_budget_pauses_it_and_more_money_ends_it(
         self, stack: Service, finished: Json, judged_again: Json

@@ -233,7 +233,9 @@ class PlanCost(Answer):
     """The expected cost in US dollars."""
 
     usd_low: Amount | None = Field(description="`null` if no price is known.")
-    usd_high: Amount | None
+    usd_high: Amount | None = Field(
+        description="With long texts, a repair of every judge's reply and a refusal check of every text."
+    )
     unpriced_models: list[str]
 
 
@@ -314,11 +316,11 @@ class Plan(Answer):
     calls: int
     most_repair_calls: int = Field(
         0,
-        description="Further calls, not included in `calls` and `cost`, if no judge's first reply can be read.",
+        description="Further calls if no judge's first reply can be read. `confirm_calls` and `usd_high` include them.",
     )
     most_refusal_checks: int = Field(
         0,
-        description="Further calls, not included in `calls` and `cost`, if the refusal rules are unsure of every text.",
+        description="Further calls if the refusal rules are unsure of every text. `confirm_calls` and `usd_high` include them.",
     )
     confirm_calls: int | None = Field(
         description="The `confirm_calls` that a job of this size requires; `null` if none."

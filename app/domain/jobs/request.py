@@ -702,8 +702,8 @@ class JobIn(Body):
         None,
         ge=1,
         le=10**12,
-        description="The number of calls you expect; a job that needs more is refused. Required for large "
-        "jobs: the plan's `confirm_calls` tells the number.",
+        description="The most calls that you accept; a job that may need more is refused. Required for large "
+        "jobs: the plan's `confirm_calls` gives the number.",
     )
     priority: Literal["low", "normal", "high"] = Field(
         "normal",

@@ -125,3 +125,27 @@ class JudgingSum:
         checks = self._grouping is not None or self._order_check is not None
         checking = [self._checking.estimate()] if checks else []
         return [self.judging.estimate(), *checking]
+
+
+def follow_ups(spec: JobSpec, estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
+    """Return the most calls that may come on top: a repair of each judge's reply, a refusal check of each text."""
+    found: list[StageEstimate] = []
+    if spec.repair is not None:
+        request = max(map(len, (spec.repair.score, spec.repair.grade, spec.repair.sentences)))
+        for each in estimates:
+            if each.stage in {Stage.JUDGING, Stage.CHECKING}:
+                tokens = (
+                    each.usage.input_tokens + each.usage.output_tokens
+                )  # repeats the prompt and the reply
+                sent = tokens + round(each.calls * request / CHARACTERS_PER_TOKEN)
+                usage = Usage(sent, each.usage.output_tokens)
+                found.append(StageEstimate(Stage.REPAIRING, each.model, each.calls, usage))
+    if spec.refusal_check is not None:
+        judge = spec.judges[spec.asked_judges[0]]
+        written = [each for each in estimates if each.stage is Stage.GENERATION]
+        calls = sum(each.calls for each in written)
+        frame = calls * len(spec.refusal_check.question) / CHARACTERS_PER_TOKEN
+        sent = round(frame) + sum(each.usage.output_tokens for each in written)
+        output = round(calls * bounded_output(judge, VERDICT_OUTPUT_TOKENS))
+        found.append(StageEstimate(Stage.REFUSAL_CHECK, judge, calls, Usage(sent, output)))
+    return found

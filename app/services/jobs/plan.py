@@ -15,7 +15,7 @@ from app.domain.jobs.plan import Cell, gym, responses_per_run
 from app.domain.jobs.plan import estimate as estimate_atomic
 from app.domain.jobs.request import BudgetIn, DetectIn, JobIn
 from app.domain.jobs.specification import JobSpec
-from app.domain.jobs.stage_estimate import StageEstimate
+from app.domain.jobs.stage_estimate import StageEstimate, follow_ups
 from app.domain.providers.addresses import is_private
 from app.domain.providers.model import Stage, Usage
 from app.domain.providers.parameters import bounded_output
@@ -40,6 +40,9 @@ from app.services.providers.model_parameters import (
 
 FEWEST_UNITS, MOST_UNITS = 0.55, 1.5
 """How far the twelve models' sentences per response lie from their mean at most (atomic paper, Table 15)."""
+
+JUDGES = frozenset({Stage.JUDGING, Stage.CHECKING, Stage.REPAIRING, Stage.REFUSAL_CHECK})
+"""The judges' stages."""
 
 SECONDS_PER_MINUTE = 60
 
@@ -146,8 +149,8 @@ def _plan(deps: PlanDependencies, wanted: JobIn, check: Check) -> tuple[Plan, Pr
         runs_per_cell=spec.runs or None,
         responses=prepared.planned_responses,
         calls=prepared.calls,
-        most_repair_calls=_most_repair_calls(spec, estimates),
-        most_refusal_checks=0 if spec.refusal_check is None else prepared.planned_responses,
+        most_repair_calls=_calls(prepared.follow_ups, Stage.REPAIRING),
+        most_refusal_checks=_calls(prepared.follow_ups, Stage.REFUSAL_CHECK),
         confirm_calls=calls_to_confirm(deps.submission, prepared),
         estimated=not spec.provided,
         stages=[_stage(deps, e, spec) for e in estimates],
@@ -198,8 +201,12 @@ def _stage(deps: PlanDependencies, estimate: StageEstimate, spec: JobSpec) -> Pl
     )
 
 
+def _calls(estimates: Sequence[StageEstimate], stage: Stage) -> int:
+    return sum(each.calls for each in estimates if each.stage is stage)
+
+
 def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec) -> PlanCost:
-    """The range of the cost: what varies is how much the models write, and so how much there is to judge."""
+    """Return the range of the cost, which depends on the length of the texts and the number of repairs and refusal checks."""
     low = high = 0.0
     unpriced: list[str] = []
     for estimate in estimates:
@@ -210,6 +217,8 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec)
             unpriced.append(estimate.model.label)
         else:
             low, high = low + of_low, high + of_high
+    for further in follow_ups(spec, estimates):
+        high += _price(deps, further, _scaled(further, 1.0 if spec.provided else MOST_UNITS), spec).usd or 0.0
     known = len(unpriced) < len(estimates) or not estimates
     return PlanCost(
         usd_low=round(low, 4) if known else None,
@@ -218,17 +227,10 @@ def _cost(deps: PlanDependencies, estimates: list[StageEstimate], spec: JobSpec)
     )
 
 
-def _most_repair_calls(spec: JobSpec, estimates: Sequence[StageEstimate]) -> int:
-    """Return the number of follow-up requests if each judge's reply needs one."""
-    if spec.repair is None:
-        return 0
-    return sum(each.calls for each in estimates if each.stage in {Stage.JUDGING, Stage.CHECKING})
-
-
 def _scaled(estimate: StageEstimate, share: float) -> Usage:
     """What a stage takes if the models write as much more or less."""
     usage = estimate.usage
-    if estimate.stage not in {Stage.JUDGING, Stage.CHECKING}:
+    if estimate.stage not in JUDGES:
         of_a_reply = usage.output_tokens * share / max(1, estimate.calls)
         output = estimate.calls * bounded_output(estimate.model, of_a_reply)
         return Usage(usage.input_tokens, round(output))
@@ -325,20 +327,21 @@ def _without_bound(deps: PlanDependencies, spec: JobSpec) -> list[str]:
 
 
 def _budget_warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | None) -> list[str]:
-    """What of the budget the estimate exceeds, each attempt counted once."""
+    """Warn about limits that the job may exceed with the most repairs and refusal checks; retries are not counted."""
     if budget is None:
         return []
-    tokens = sum(e.usage.input_tokens + e.usage.output_tokens for e in prepared.estimates)
+    every = [*prepared.estimates, *prepared.follow_ups]
+    tokens = sum(e.usage.input_tokens + e.usage.output_tokens for e in every)
     usd = _cost(deps, list(prepared.estimates), prepared.resolution.spec).usd_high
     found = []
     if budget.usd is not None and usd is not None and usd > budget.usd:
         found.append(f"The job may cost up to ${usd:,.2f}, more than its budget of ${budget.usd:,.2f}.")
-    if budget.calls is not None and prepared.calls > budget.calls:
+    if budget.calls is not None and prepared.most_calls > budget.calls:
         found.append(
-            f"The job needs about {prepared.calls:,} calls, more than its budget of {budget.calls:,}."
+            f"The job may need up to {prepared.most_calls:,} calls, more than its budget of {budget.calls:,}."
         )
     if budget.tokens is not None and tokens > budget.tokens:
-        found.append(f"The job needs about {tokens:,} tokens, more than its budget of {budget.tokens:,}.")
+        found.append(f"The job may need up to {tokens:,} tokens, more than its budget of {budget.tokens:,}.")
     return found
 
 

@@ -40,7 +40,7 @@ from app.domain.jobs.priority import Priority
 from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
-from app.domain.jobs.stage_estimate import StageEstimate
+from app.domain.jobs.stage_estimate import StageEstimate, follow_ups
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import Usage
 from app.ports import PriceBook, Queue
@@ -157,6 +157,16 @@ class PreparedJob:
         """All calls, estimated."""
         return sum(e.calls for e in self.estimates)
 
+    @property
+    def follow_ups(self) -> list[StageEstimate]:
+        """The most repairs and refusal checks that may come on top."""
+        return follow_ups(self.resolution.spec, self.estimates)
+
+    @property
+    def most_calls(self) -> int:
+        """All calls with the most repairs and refusal checks."""
+        return self.calls + sum(e.calls for e in self.follow_ups)
+
 
 @dataclass(frozen=True, slots=True)
 class WrittenJob:
@@ -206,9 +216,10 @@ def prepare_job(deps: SubmissionDependencies, wanted: JobIn, check: Check = lamb
 
 
 def calls_to_confirm(deps: SubmissionDependencies, prepared: PreparedJob) -> int | None:
-    """The calls that have to be confirmed before a job is taken; ``None`` where there are few, or nobody charges for them."""
+    """Return the most calls of a job if they need a confirmation; ``None`` if they are few, or all models simulated."""
     costs_nothing = all(model.simulated for model in prepared.resolution.spec.called)
-    return None if costs_nothing or prepared.calls <= deps.confirm_calls_above else prepared.calls
+    most = prepared.most_calls
+    return None if costs_nothing or most <= deps.confirm_calls_above else most
 
 
 def prepare_generation(deps: SubmissionDependencies, wanted: GenerateIn) -> PreparedJob:
@@ -386,15 +397,16 @@ def _refuse_unconfirmed(
     accepted = wanted.confirm_calls
     if accepted is None and calls_to_confirm(deps, prepared) is not None:
         accepted = deps.confirm_calls_above
-    if accepted is None or prepared.calls <= accepted:
+    most = prepared.most_calls
+    if accepted is None or most <= accepted:
         return
     unpriced = _unpriced(deps.prices, prepared.resolution)
     cost = f"${_expected_usd(deps.prices, prepared):,.2f}" + (
         f" and the unknown price of {unpriced}" if unpriced else ""
     )
     message = (
-        f"about {prepared.calls:,} calls for about {cost} exceed the confirmation threshold of {accepted:,} calls;"
-        f" set confirm_calls to at least {prepared.calls}"
+        f"up to {most:,} calls (about {prepared.calls:,} for about {cost} are expected) exceed the confirmation threshold"
+        f" of {accepted:,} calls; set confirm_calls to at least {most}"
     )
     raise InvalidJobError([FieldError("/confirm_calls", message)])
 

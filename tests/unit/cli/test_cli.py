@@ -88,7 +88,7 @@ class TestSubmit:
         service.on("POST /v1/jobs", Answer(job("queued"), 202))
         result = assay(service, "submit", str(tmp_path / "job.yaml"))
         assert (result.exit_code, result.stdout) == (0, "job_1\n")
-        assert result.stderr == "About 300,000 calls, cost: about $0.2000 (likely $0.00 to $0.2000)\n"
+        assert result.stderr == "About 300,000 calls, cost: about $0.2000 ($0.00 to $0.2000)\n"
         assert [sent.path for sent in service.asked] == ["/v1/jobs/plan", "/v1/jobs"]
         assert service.asked[-1].body == {"personas": ["E-high"]}
 
@@ -161,7 +161,7 @@ class TestSubmit:
     ) -> None:
         service.on("POST /v1/jobs/plan", Answer(planned(usd)))
         asked = submit_at_terminal(service, tmp_path, "n", *options, more=job)
-        assert ("cost: unknown" if usd is None else f"(likely $0.00 to ${usd:,.2f}") in asked.stderr
+        assert ("cost: unknown" if usd is None else f"($0.00 to ${usd:,.2f}") in asked.stderr
         assert asked.returncode == (0 if question is None else 3)
         assert (question or "") in asked.stderr
         assert ("Submit it?" in asked.stderr) is (question is not None)
@@ -323,7 +323,7 @@ class TestReading:
         output = assay(service, "plan", "-", stdin="{}").stdout
         assert "36 cells · 1 run each · 1,800 responses · about 21,800 calls" in output
         assert ["total", "21,800", "1,090,000", "420,000"] in [line.split() for line in output.splitlines()]
-        assert "Cost: about $4.22 (likely $2.50 to $6.25)" in output
+        assert "Cost: about $4.22 ($2.50 to $6.25)" in output
         assert "unknown" in output
         assert "at least 1:30 because of rate limits" in output
         assert "No price is known for local/judge" in output

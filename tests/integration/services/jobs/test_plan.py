@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from datetime import date
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.jobs.budget import Budget
+from app.domain.jobs.contract import Plan
+from app.domain.jobs.request import JudgingIn
 from app.guard.targets import Guard
 from app.llm.connections.connections import Connections, load_connections
 from app.llm.models.prices import GenaiPriceBook
@@ -139,3 +142,40 @@ async def test_a_job_with_a_budget_is_told_what_a_killed_worker_may_cost(
     told = f"If a worker is killed, up to {most} of its calls may be paid for twice; the budget still holds."
     assert [one for one in warnings if "paid for twice" in one] == ([told] if most else [])
     assert "paid for twice" not in str(await plan_job(deps, TENANT, job.model_copy(update={"budget": None})))
+
+
+async def test_the_upper_bound_includes_repairs_and_refusal_checks(deps: PlanDependencies) -> None:
+    model = a_model("openai/gpt-4o")
+
+    async def planned(budget: Budget | None = None, **judging: Any) -> Plan:
+        spec = draft(models=(model,), judges=(model,), judging=JudgingIn(**judging), budget=budget)
+        return await plan_job(deps, TENANT, spec)
+
+    def costs(plan: Plan) -> tuple[float, float]:
+        assert plan.cost.usd_low is not None
+        assert plan.cost.usd_high is not None
+        return plan.cost.usd_low, plan.cost.usd_high
+
+    plain, repaired = await planned(repair=False), await planned()
+    checked = await planned(repair=False, refusals="judge")
+    (judging,) = [stage for stage in plain.stages if stage.stage == "judging"]
+    assert (repaired.most_repair_calls, checked.most_refusal_checks) == (judging.calls, plain.responses)
+    for further in (repaired, checked):
+        assert (further.calls, costs(further)[0]) == (plain.calls, costs(plain)[0])
+        assert costs(further)[1] > costs(plain)[1]
+    # A repair sends the prompt again.
+    assert judging.usd is not None
+    assert costs(repaired)[1] - costs(plain)[1] > judging.usd
+
+    tokens = sum(stage.input_tokens + stage.output_tokens for stage in plain.stages)
+    for limit in (Budget(calls=plain.calls), Budget(tokens=tokens), Budget(usd=costs(plain)[1] + 0.0001)):
+        for judging_options, warned in (({"repair": False}, False), ({}, True)):
+            warnings = (await planned(limit, **judging_options)).warnings
+            assert any("more than its budget" in each for each in warnings) is warned, warnings
+
+    few = replace(deps.submission, confirm_calls_above=plain.calls)
+    bounded = replace(deps, submission=few)
+    job = draft(models=(model,), judges=(model,))
+    assert (await plan_job(bounded, TENANT, job)).confirm_calls == plain.calls + judging.calls
+    without = job.model_copy(update={"judging": JudgingIn(repair=False)})
+    assert (await plan_job(bounded, TENANT, without)).confirm_calls is None
