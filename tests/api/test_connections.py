@@ -222,11 +222,14 @@ class TestLargeJobs:
         (error,) = refused.json()["errors"]
         assert (refused.status_code, error["pointer"]) == (422, "/confirm_calls")
         price = sum(stage["usd"] for stage in plan["stages"])
-        expected = (
-            f"up to {most:,} calls (about {plan['calls']:,} for about ${price:,.2f} are expected) exceed"
+        assert error["message"] == (
+            f"the job may need up to {most:,} calls, more than the 500 that need no confirmation"
+            f" (about {plan['calls']:,} for about ${price:,.2f} are expected, the others only for unreadable"
+            f" replies or unsure refusals); set confirm_calls to {most} or more"
         )
-        assert expected in error["message"]
-        assert error["message"].endswith(f" {most}")
+        (error,) = posted(self.LARGE | {"confirm_calls": plan["calls"]}).json()["errors"]
+        assert f"more than the {plan['calls']:,} that confirm_calls accepts" in error["message"]
+        assert error["message"].endswith(f"set confirm_calls to {most} or more")
         assert posted(self.LARGE | {"confirm_calls": most - 1}).status_code == 422
         assert api.get("/v1/jobs").json()["data"] == []
         assert posted(self.LARGE | {"confirm_calls": most}).status_code == 202

@@ -145,7 +145,11 @@ class TestSubmission:
         body = judged_again["spec"] | {"confirm_calls": most - 1}
         answer = stack.post("/v1/jobs", body)
         assert (answer.status_code, pointers(answer)) == (422, ["/confirm_calls"])
-        assert f"up to {most:,} calls (about {calls:,} " in answer.json()["errors"][0]["message"]
+        message = answer.json()["errors"][0]["message"]
+        assert (
+            f"up to {most:,} calls, more than the {most - 1:,} that confirm_calls accepts (about {calls:,} "
+            in message
+        )
         assert stack.post("/v1/jobs", body | {"confirm_calls": most}).status_code == 202
 
     def test_a_budget_pauses_it_and_more_money_ends_it(

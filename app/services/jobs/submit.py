@@ -394,9 +394,9 @@ def _refuse_unconfirmed(
     """Refuse a job with more calls than confirmed, or than allowed without confirmation."""
     if isinstance(wanted, GenerateIn):
         return
-    accepted = wanted.confirm_calls
+    accepted, limit = wanted.confirm_calls, "that confirm_calls accepts"
     if accepted is None and calls_to_confirm(deps, prepared) is not None:
-        accepted = deps.confirm_calls_above
+        accepted, limit = deps.confirm_calls_above, "that need no confirmation"
     most = prepared.most_calls
     if accepted is None or most <= accepted:
         return
@@ -404,9 +404,10 @@ def _refuse_unconfirmed(
     cost = f"${_expected_usd(deps.prices, prepared):,.2f}" + (
         f" and the unknown price of {unpriced}" if unpriced else ""
     )
+    further = "" if most == prepared.calls else ", the others only for unreadable replies or unsure refusals"
     message = (
-        f"up to {most:,} calls (about {prepared.calls:,} for about {cost} are expected) exceed the confirmation threshold"
-        f" of {accepted:,} calls; set confirm_calls to at least {most}"
+        f"the job may need up to {most:,} calls, more than the {accepted:,} {limit}"
+        f" (about {prepared.calls:,} for about {cost} are expected{further}); set confirm_calls to {most} or more"
     )
     raise InvalidJobError([FieldError("/confirm_calls", message)])
 
