@@ -27,7 +27,10 @@ from app.importers.atomic_scores import JUDGE
 from app.importers.messages import role_named
 from app.importers.papers_questions import PaperItem, squeezed
 from app.importers.records import (
+    PERSONA_CHARACTERS,
+    QUESTION_CHARACTERS,
     SEVERAL_ITEMS,
+    TEXT_CHARACTERS,
     Asked,
     Character,
     Options,
@@ -36,6 +39,7 @@ from app.importers.records import (
     Said,
     Scored,
     fault_of,
+    unstorable,
 )
 from app.importers.tool_scale import JUDGES
 
@@ -45,7 +49,7 @@ DEFAULT_TASK = "social_media_post"
 """Where neither the file nor the user names one: of the atomic tasks the only one that asks nothing, so texts of all kinds fit."""
 QUESTION_TASK = "persona_consistency"
 """Of questions without answers: the one of PersonaGym's tasks that fits any question."""
-TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS, MOST_IN_NAME = 200_000, 20_000, 20_000, 100
+MOST_IN_NAME = 100
 MOST_TEXTS, MOST_IN_JOB, MOST_IN_SET, MOST_MODELS = 200_000, 1_000, 10_000, 50
 SHOWN_CHARACTERS = 500
 NO_TRAITS: Mapping[str, str] = {}
@@ -115,8 +119,11 @@ class Collector:
         self._found += 1
         if isinstance(record, Character):
             self._characters.append(record)
+            return
+        if isinstance(record, Refused):
+            self._refuse(record.place, record.reason)
         else:
-            self._refuse(record.place, record.reason if isinstance(record, Refused) else self._take(record))
+            self._refuse(record.place, unstorable(record) or self._take(record))
 
     def _take(self, record: Said | Scored | Asked) -> str | None:
         if isinstance(record, Said):
@@ -132,9 +139,9 @@ class Collector:
         """Counts a record that was not taken, if there is a reason why not."""
         if reason is None:
             return
-        self._reasons[reason.partition(" (")[0]] += 1
+        self._reasons[_visible(reason.partition(" (")[0])] += 1
         if len(self._refused) < MOST_LISTED:
-            self._refused.append(RefusedRecord(place=place, reason=reason))
+            self._refused.append(RefusedRecord(place=_visible(place), reason=_visible(reason)))
 
     def _take_text(self, said: Said) -> str | None:
         """Adds a response; says why not, if it can't be one."""
@@ -467,7 +474,8 @@ class Collector:
             refused=refused,
             reasons=[ReasonCount(reason=each, count=count) for each, count in self._reasons.most_common()],
             refused_records=self._refused,
-            mapping=dict(mapping) | ({"score": self._scores_in_words()} if self._verdicts else {}),
+            mapping={what: _visible(name) for what, name in mapping.items()}
+            | ({"score": self._scores_in_words()} if self._verdicts else {}),
             models=[FoundName(name=name, count=count) for name, count in self._models.most_common()],
             personas=[
                 FoundName(
@@ -483,7 +491,7 @@ class Collector:
                 for name, values in list(self._scores.items())[:MOST_LISTED]
             ],
             samples=self._samples,
-            notes=[*self._notes_on_columns(kind, mapping), *notes, *self._notes()],
+            notes=[*self._notes_on_columns(kind, mapping), *map(_visible, notes), *self._notes()],
             job=self._job(own, kind, responses) if self._texts else None,
             persona_set={"personas": own} if own and not self._texts else None,
             question_set={"questions": self._questions} if self._questions else None,

@@ -9,7 +9,15 @@ from collections.abc import Iterator
 from typing import Any
 
 from app.importers.content import Document, Form, parse_json
-from app.importers.records import Character, Record, WrongRecordError, text_or_none, wrong_file
+from app.importers.records import (
+    PERSONA_CHARACTERS,
+    Character,
+    Record,
+    WrongRecordError,
+    substituted,
+    text_or_none,
+    wrong_file,
+)
 
 KEYWORDS = ("ccv3", "chara")
 """Of the chunks that hold a card; the later version first."""
@@ -48,8 +56,11 @@ def read_card(place: str, card: dict[str, Any]) -> Iterator[Record]:
     if not parts:
         raise WrongRecordError(f"{field}/description", "description and personality are empty")
     called = text_or_none(data.get(NICKNAME)) or name
-    text = _CHAR.sub(lambda _: called or "the character", "\n\n".join(parts))
-    text = _USER.sub("the user", text).strip()
+    try:
+        text = substituted(_CHAR, lambda _: called or "the character", "\n\n".join(parts), PERSONA_CHARACTERS)
+        text = substituted(_USER, lambda _: "the user", text, PERSONA_CHARACTERS).strip()
+    except WrongRecordError as error:
+        raise WrongRecordError(f"{field}/description", error.reason) from error
     if name is not None and name.casefold() not in text.casefold():
         text = f"{name}: {text}"
     unused = [each for each in data if each not in {"name", NICKNAME, *TAKEN} and data[each]]

@@ -4,12 +4,13 @@ import os
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any, BinaryIO
 
 import pyarrow as pa
 
-from app.importers.content import Document, Form, parse_json
+from app.importers.content import PIECE_BYTES, Document, Form, parse_json
 from app.importers.messages import last_question, persona_of, read_messages, text_of
 from app.importers.records import (
     Record,
@@ -26,6 +27,7 @@ SAMPLE_BYTES = 16 * 1024 * 1024
 """How much of one file in an archive is unpacked: logs also have every event."""
 LIST_BYTES = SAMPLE_BYTES + 1  # of a file that is not packed so much is read at once
 """How long an archive's list of files may be, which is held in memory."""
+MOST_BROKEN = 10
 ATTACHMENT = "attachment://"
 _MEDIA = {"image", "audio", "video", "document", "data"}
 _WITH_TEXTS = ("input", "messages", "output")
@@ -67,6 +69,7 @@ def read_archive(document: Document) -> Iterator[Record]:
     except (zipfile.BadZipFile, NotImplementedError, ValueError, OSError, struct.error) as error:
         raise wrong_file("not a zip archive that can be read") from error
     with archive:
+        check_overlaps(archive.infolist())
         names = [each for each in archive.infolist() if each.filename.startswith("samples/")]
         if not names:
             raise wrong_file("the archive is no log of Inspect: it has no samples")
@@ -80,6 +83,19 @@ def read_archive(document: Document) -> Iterator[Record]:
                 yield Refused(place, str(error))
             else:
                 yield from _whole_sample(place, sample, model)
+
+
+def check_overlaps(members: Sequence[zipfile.ZipInfo]) -> None:
+    """Check that no two members of an archive share bytes: a short one could hold any number of long files.
+
+    Raises:
+        InvalidJobError: If two do.
+    """
+    by_place = sorted(members, key=lambda each: each.header_offset)
+    for one, other in pairwise(by_place):
+        if one.header_offset + LOCAL_HEADER + one.compress_size > other.header_offset:
+            name = other.filename[:200].encode(errors="replace").decode()
+            raise wrong_file("overlaps another file of the archive", f"/files/{name}")
 
 
 class _Archive:
@@ -103,6 +119,7 @@ class _Unpacker:
         self.archive = archive
         self._file = document.file
         self._most = self._left = document.most
+        self._broken = 0
 
     def json_of(self, member: zipfile.ZipInfo) -> Any:
         """What a file of the archive says.
@@ -111,7 +128,13 @@ class _Unpacker:
             ValueError: If it can't be unpacked or is no JSON, with the reason for people.
         """
         most = min(self._left, SAMPLE_BYTES)
-        content = self._unpacked(member, most)
+        try:
+            content = self._unpacked(member, most)
+        except ValueError:
+            self._broken += 1
+            if self._broken > MOST_BROKEN:
+                raise wrong_file(f"more than {MOST_BROKEN} of its files can't be unpacked") from None
+            raise
         if len(content) > most:
             raise ValueError(
                 f"unpacks to too much: a log's files unpack to {self._most:,} bytes at most, each to {SAMPLE_BYTES:,}"
@@ -154,7 +177,13 @@ class _Unpacker:
         self._file.seek(name + extra, os.SEEK_CUR)
         packed = self._file.read(member.compress_size)
         with pa.CompressedInputStream(pa.BufferReader(packed), "zstd") as stream:
-            content: bytes = stream.read(most + 1)
+            parts, left = [], most + 1
+            while left and (
+                part := stream.read(min(left, PIECE_BYTES))
+            ):  # a read that fails keeps its buffer
+                parts.append(part)
+                left -= len(part)
+            content = b"".join(parts)
         if len(content) <= most and zlib.crc32(content) != member.CRC:
             raise zipfile.BadZipFile
         return content

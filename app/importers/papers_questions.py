@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.prompts import user_prompt
@@ -38,6 +39,7 @@ class SetQuestion:
     question: str
 
 
+@lru_cache(256)  # many texts have the same long persona or question
 def squeezed(text: str) -> str:
     """A text with each white space as one space, by which prompts are compared."""
     return " ".join(text.split())

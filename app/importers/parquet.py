@@ -1,6 +1,7 @@
 """Parquet files, read some rows at a time."""
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +13,7 @@ from app.importers.parquet_pages import File, check_histograms, check_pages
 from app.importers.records import wrong_file
 
 BATCH_ROWS = 64
+MOST_COLUMNS = 2_000
 UNPACKED_BYTES = 64 * 1024 * 1024
 """How much is unpacked at a time: less than two pages of each column."""
 FOOTER_BYTES = 16 * 1024 * 1024
@@ -84,7 +86,9 @@ def _opened(file: File) -> _Opened:
         longest = check_pages(file, table.metadata, table.schema)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _broken(error) from error
-    repeated = next((name for name in names if names.count(name) > 1), None)
+    if len(names) > MOST_COLUMNS:
+        raise wrong_file(f"has {len(names):,} columns; at most {MOST_COLUMNS:,}: leave out the others")
+    repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
         raise wrong_file(f"the column {repeated[:100]!r} appears more than once")
     return _Opened(table, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest)))

@@ -8,6 +8,7 @@ from typing import Any
 from app.importers.content import Document, Form, csv_rows, parse_json
 from app.importers.messages import last_question, persona_of, read_messages
 from app.importers.records import (
+    TEXT_CHARACTERS,
     Asked,
     Record,
     Refused,
@@ -15,6 +16,7 @@ from app.importers.records import (
     WrongRecordError,
     number_or_none,
     optional,
+    substituted,
     text_or_none,
 )
 from app.importers.tables import columns_of, number_of
@@ -200,7 +202,7 @@ def _filled(template: str, variables: dict[Any, Any]) -> str:
             raise WrongRecordError(f"/vars/{found[1]}", "is in another file")
         return _in_json(str(each)) if template.lstrip().startswith("[") else str(each)
 
-    filled = _VARIABLE.sub(value, template)
+    filled = substituted(_VARIABLE, value, template, TEXT_CHARACTERS)
     if "{%" in template or "{{" in _VARIABLE.sub("", template):
         raise WrongRecordError("", "its prompt is a template with more than names in braces")
     return filled

@@ -1,8 +1,9 @@
 """What an imported file has: one record for each text, character or question, or the reason why there is none."""
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple, TypeAlias
 
 from app.domain.contract import check_storable
@@ -15,6 +16,7 @@ from app.domain.personagym.task import GymTask
 from app.importers.papers_questions import PaperItem, SetQuestion
 from app.importers.tool_scale import ToolScale
 
+TEXT_CHARACTERS, PERSONA_CHARACTERS, QUESTION_CHARACTERS = 200_000, 20_000, 20_000
 SEVERAL_ITEMS = "questionnaire"
 """The task of files by the atomic paper's code that have several responses a run."""
 
@@ -232,14 +234,54 @@ def number_or_none(value: Any) -> float | None:
     return None
 
 
+def substituted(pattern: re.Pattern[str], value: Callable[[re.Match[str]], str], text: str, most: int) -> str:
+    """Replace the matches of a pattern. The length is checked before each step: short files can ask for very long texts.
+
+    Raises:
+        WrongRecordError: If the result would have more than `most` characters.
+    """
+    parts: list[str] = []
+    at = length = 0
+    for found in pattern.finditer(text):
+        parts += (text[at : found.start()], value(found))
+        length += len(parts[-2]) + len(parts[-1])
+        at = found.end()
+        if length > most:
+            break
+    if length + len(text) - at > most:
+        raise WrongRecordError("", f"has more than {most:,} characters with its placeholders filled in")
+    return "".join((*parts, text[at:]))
+
+
+def unstorable(record: Said | Scored | Asked) -> str | None:
+    """Name the first text of a record, beside its long ones, that can't be stored or sent, with the reason."""
+    for each in fields(record):
+        value = getattr(record, each.name)
+        if isinstance(value, str) and each.name not in {"place", "text", "question"}:
+            texts = [value]
+        elif each.name == "traits":
+            texts = [*value.keys(), *value.values()]
+        else:
+            texts = list(value) if each.name == "models" else []
+        fault = next((fault for text in texts if (fault := _unstorable(text))), None)
+        if fault is not None:
+            return f"{each.name}: the text {fault}"
+    return None
+
+
+def _unstorable(text: str) -> str | None:
+    try:
+        check_storable(text)
+    except ValueError as error:
+        return str(error)
+    return None
+
+
 def fault_of(text: str, most: int) -> str | None:
     """Why a text can't be stored or sent; ``None`` if it can."""
     if not text.strip():
         return "the text is empty"
     if len(text) > most:
         return f"the text has more than {most:,} characters"
-    try:
-        check_storable(text)
-    except ValueError as error:
-        return f"the text {error}"
-    return None
+    fault = _unstorable(text)
+    return None if fault is None else f"the text {fault}"

@@ -340,8 +340,6 @@ def _repeated(characters: int, rows: int, *, encoded: bool) -> bytes:
 def test_names_of_yaml_are_texts_and_stand_once() -> None:
     preview = imported(b"{persona: x, true: abc}", "a.yaml")
     assert "Not taken with personas: True." in preview.notes
-    merged = b"- &one {persona: x, name: a}\n- {<<: *one, name: b}\n"
-    assert imported(merged, "a.yaml").mapped == 2
     with pytest.raises(InvalidJobError, match=r"has the name 'persona' twice \(line 2, column 1\)"):
         imported(b"persona: x\npersona: y\n", "a.yaml")
 
