@@ -23,7 +23,7 @@ _BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|)]|\.(?!\d)|->|→)[
 _IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
 """An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
 _LIST = re.compile(
-    r"""(?:[^\d\[{]{1,80}:\s*)?(?:```\w*\s*)?(?:\{\s*["']\w+["']\s*:\s*)?\[([\s\d,"'+-]{1,1000})\]"""
+    r"""(?:[^\d\[{]{1,80}:\s*)?(?:```\w*\s*)?(?:\{\s*["']\w+["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
 )
 """A list of scores, alone or as an object's first field."""
 _SENTENCE = re.compile(r"\bS ?\d", re.IGNORECASE)
@@ -105,6 +105,8 @@ def read_grouped(
         or _numbered(text, labels)
         or _listed(text, labels)
     )
+    if _counts(found, asked):
+        found = []
     if not found and len(labels) == 1:
         return [GroupedReading(parse_verdict(raw, asked, cut_off=cut_off), raw)]
     parts: dict[int, list[_Part]] = {}
@@ -113,7 +115,7 @@ def read_grouped(
     readings = [_reading(parts.get(label, []), asked) for label in labels]
     is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
     last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
-    speaks_of_all = last and _SENTENCE.search(last) is None and found and found[-1].raw.endswith(last)
+    speaks_of_all = last and _SENTENCE.search(last) is None and found
     if speaks_of_all and taken_back(last.lower(), 0, 0, frozenset()):
         return unusable(raw, len(labels), unparsed(Unread.AMBIGUOUS))
     if is_known and any(reading.usable for reading in readings):
@@ -174,10 +176,22 @@ def _labelled(text: str) -> list[_Part]:
     """What follows each label, up to the next one."""
     found = list(_LABEL.finditer(text))
     ends = [*(label.start() for label in found[1:]), len(text)]
+    if len(found) > 1 and "\n\n" not in text[found[0].start() : found[-1].start()]:
+        closing = text.find("\n\n", found[-1].end())  # a remark about all sentences
+        ends[-1] = closing if closing >= 0 else len(text)
     return [
         _Part(int(label[1]), text[label.end() : end].strip(_AROUND), text[label.start() : end].strip(_AROUND))
         for label, end in zip(found, ends, strict=False)  # without a label there is one end too many
     ]
+
+
+def _counts(parts: list[_Part], asked: Dimension | Scale) -> bool:
+    """Tell whether the numbers behind the labels count the sentences, which the reply repeats."""
+    return len(parts) > 1 and all(
+        re.match(rf"{part.label}[.)]\s+[^\W\d]", part.answer)
+        and parse_verdict(part.answer, asked).status not in USABLE
+        for part in parts
+    )
 
 
 def _numbered(text: str, labels: Sequence[int]) -> list[_Part]:

@@ -108,10 +108,12 @@ _ADVERB = (
 )
 _HYPOTHETICAL = re.compile(_word(_all("hypothetical")))
 _ATTRIBUTED = re.compile(rf"{_word([*_all('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$")
+_REFERENCE = re.compile(r"\bcorrect(?:ed)?\b.*\b(?:answer|response|result|output|value|number)")
+"""Matches the name of what a graded response should have said."""
 _NO_ANSWER = re.compile(rf"(?:^|:)\W*{_word(WORDS['not_answers'])}\s*[,:]\s*$")
 _FIRST_PERSON = re.compile(_word(WORDS["first_person"]))
 _DENIED_NUMBER = re.compile(
-    rf"(?:n't|{_word(WORDS['denials'])})[^\S\n]+(?:[^\W\d]+(?:[^\S\n]|:)+){{0,2}}?(?:[^\S\n]|['(])*({_NUMBER}|{BLANK})"
+    rf"(?:n't|{_word(WORDS['denials'])})[^\S\n]+(?:(?:[^\W\d]+(?:[^\S\n]|:)+){{0,2}}?(?:[^\S\n]|['(])*({_NUMBER})|(?:an? |the )?({BLANK}))"
 )
 _SCORE_NAME = re.compile(_any(_all("scores")))
 _GIVEN = re.compile(
@@ -129,6 +131,10 @@ _SPELLED = re.compile(
     r"\b(?:zero|two|three|four|five|six|seven|eight|nine|ten|n/a|half|between|about|around|unknown|null|none|nan)\b|\d|\x00"
 )
 _RETRACTED = re.compile(_word(word for words in WORDS["retractions"]["anywhere"].values() for word in words))
+_FAULT = re.compile(
+    rf"(?:{'|'.join(WORDS['judged_subjects'])})(?:(?!{_word(_all('scores'))})[^.;!?\n\d])*?{_word(WORDS['faults'])}"
+)
+"""Matches what a reason says is wrong with the judged text."""
 _LIMITED = re.compile(
     rf"(?:[\W_]|{SCALE_MARK})*(?:[^\W\d]+[\s,]+){{0,2}}?{_word(WORDS['conditions'])}"
     rf"|\s?[,;–—-]+\s*(?:(?:it|he|she|they|thus|so) )?{_word(_all('attributions'))}"
@@ -146,6 +152,7 @@ _RULED_OUT_BEHIND = re.compile(
 _ORDINAL = re.compile(_word(WORDS["ordinals"]))
 _LETTER = re.compile(r"[^\W\d_]")
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
+_ROW = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})+\s*$")
 _LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
 _BARE = re.compile(
     rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?={_word(WORDS['reasons'])}|on an? ))?"
@@ -230,6 +237,9 @@ class Reader:
         """Numbers that begin the reply or its last line, or are a line's only content."""
         lines = [(found.start(), found[0]) for found in re.finditer(r"[^\n]+", text) if found[0].strip()]
         lines = lines if len(lines) <= 2 * MOST_CLAIMS else [*lines[:MOST_CLAIMS], *lines[-MOST_CLAIMS:]]
+        row = _ROW.match(lines[0][1]) if len(lines) > 1 else None
+        if row is not None and len(numbers := set(row[0].split())) > 1:  # the scores of several texts
+            yield from (Claim(number, "", lines[0][0] + row.end()) for number in numbers)
         in_list = len(set(_LIST_ITEM.findall(text))) > 1
         for n, (start, line) in enumerate(lines):
             lead = _LINE_LEAD.match(line)
@@ -334,12 +344,15 @@ class Reader:
             leading = _LEADING.match(sentence, start)
             concluded = leading is not None and _CONCLUSION.search(leading[0]) is not None
             head = self.head.match(sentence, leading.end() if leading else start)
+            head = head or (self.head.match(sentence, start) if leading else None)
             if head is None:
                 bare = _VALUE.match(sentence, leading.end()) if leading and concluded and last else None
                 if bare and not sentence[bare.end() :].strip(" .!)]'"):
                     yield Claim(bare[1], "", offset + bare.end())
                 continue
             if signed and re.search(r"-\s*$", head[0]):
+                continue
+            if len(self.labels) == 1 and _REFERENCE.search(head[0]):
                 continue
             done = head.end()
             before = sentence[:start].rstrip()
@@ -489,14 +502,15 @@ def _other_number(tail: str, number: str) -> bool:
 def denies(text: str, number: str) -> bool:
     """Tell whether a reply denies the score that it states, or one that it quotes."""
     return any(
-        found[1] in {BLANK, number} and _SCORE_NAME.search(text, max(0, found.start() - 40), found.start())
+        (found[2] or found[1] == number)
+        and _SCORE_NAME.search(text, max(0, found.start() - 40), found.start())
         for found in _DENIED_NUMBER.finditer(text)
     )
 
 
 def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool:
     """Tell whether what follows a reply's last claim takes it back or speaks of another score."""
-    rest = text[end:]
+    rest = _FAULT.sub("", text[end:])
     if _LIMITED.match(rest):
         return True
     if _RETRACTED.search(rest) or _RETRACTING.search(rest):
@@ -531,7 +545,7 @@ def reader(asked: Dimension | Scale) -> Reader:
         else frozenset(WORDS["dimensions"]).union(*WORDS["dimensions"].values())
     )
     poles = _poles(labels, scale)
-    head, heading = _head(names, poles[1])
+    head, heading = _head(names, poles[1], dimension.id.lower() if dimension else "")
     words = [
         re.sub(
             r"\\?[\s-]+", r"[\\s-]+", re.sub(r"\bor\b", "(?:or|nor)", re.escape(label).replace("\\ ", " "))
@@ -644,7 +658,7 @@ def _names(dimension: Dimension) -> frozenset[str]:
 
 
 @lru_cache(maxsize=256)
-def _head(names: frozenset[str], pole: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
+def _head(names: frozenset[str], pole: str, short: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     dimension = _any(map(re.escape, names)) if names else "(?!)"
     trait = _any(map(re.escape, [*names, *({pole, pole.replace(" ", "-")} if pole else ())]))
     adjectives, nouns = _any(_all("adjectives")), _any(_all("scores"))
@@ -652,6 +666,7 @@ def _head(names: frozenset[str], pole: str) -> tuple[re.Pattern[str], re.Pattern
     judged = _any([*WORDS["objects"], *map(re.escape, names)])
     of_what = rf"(?:\s*[(\[][^()\[\]\n]{{0,40}}[)\]]|\s?{judged}(?![^\W_])){{0,10}}?"
     name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:(?:{people}'s )?{trait}[ -]?)?{nouns}|(?:{people}'s )?{dimension}(?: (?:score|rating|level))?)(?:[ -]{adjectives}){{0,2}}"
+    field = rf"|{re.escape(short)}(?=\s*[:=])" if short else ""
     unspaced = r"(?![a-z\u00c0-\u04ff0-9])"
     unspaced_word = r"(?![a-z\u00c0-\u04ff])"
     separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"
@@ -666,8 +681,10 @@ def _head(names: frozenset[str], pole: str) -> tuple[re.Pattern[str], re.Pattern
     ]
     own = r"(?:,? (?:that )?i (?:would |will |'d )?(?:give|assign|choose|select|award)(?: (?:to )?(?:it|this(?: response| sentence| text)?|the response))?)?"
     head = (
-        rf"(?:{name}{unspaced}{of_what}{own}(?:{separator}|{copula})"
+        rf"(?:(?:{name}{field}){unspaced}{of_what}{own}(?:{separator}|{copula})"
         rf"|{_any(statements)}{unspaced_word}(?:\s*:)?\s*"
         rf"|(?P<alone>(?:(?:the|my|final|overall) ){{0,3}}(?:option|answer|score|rating|choice)\s))"
     )
-    return re.compile(head), re.compile(rf"(?:{name})(?:\s*\([^()\n]{{0,40}}\))?")
+    return re.compile(head), re.compile(
+        rf"(?:{name}|{re.escape(short) or '(?!)'})(?:\s*\([^()\n]{{0,40}}\))?"
+    )

@@ -46,8 +46,22 @@ def plain(raw: str) -> str:
     """Return the answer's turn without thoughts, in lower case, with plain digits, quotes and signs."""
     text = first_turn(after_thoughts(raw).rpartition("</think>")[2])
     if not text.isascii():
-        text = "".join(map(_plain_character, text))
+        text = "".join(map(_plain_character, _in_plain_digits(_UNIT_POWER.sub("", text))))
     return _SPACES.sub(" ", text.lower().strip())
+
+
+_UNIT_POWER = re.compile(r"(?<=[^\W\d_])[²³⁰¹⁴-⁹₀-₉]+")
+_CIRCLED = re.compile(r"[①-⑩❶-❿➀-➓](?=(\s?[^\W\d])?)")
+
+
+def _in_plain_digits(text: str) -> str:
+    """Write a circled number as an option's number; several of them count the items of a list and stay."""
+    circled = _CIRCLED.findall(text)
+    if not circled or len({found[0] for found in _CIRCLED.finditer(text)}) > 1:
+        return text
+    return _CIRCLED.sub(
+        lambda found: f"{unicodedata.numeric(found[0]):.0f}" + (")" if found[1] else ""), text
+    )
 
 
 def _plain_character(character: str) -> str:
@@ -71,12 +85,14 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = _RULE.sub("", text) if "|" in text else text
     text = _HEADINGS.sub("\n", text) if "#" in text else text
     text = _RULED_OUT.sub("", text.replace("e.g.", "example:")) if _TWO_NUMBERS.search(text) else text
+    text = _calls(text, is_name) if "<" in text else text
     text = _json(text, is_name, is_value, is_told)
     text = _tags(text, is_name)
-    text = _quotations(text, is_value)
+    text = _quotations(_DECLARED.sub(r"\1\2", text) if '"' in text else text, is_value)
     text = _LATEX_TEXT.sub(r"\1", text)
     text = _LATEX_NUMBER.sub(lambda found: f" {found[1] or found[2] or found[3]} ", text)
-    text = _CONTINUED_LINE.sub(": ", text)
+    items = set(_LIST_ITEM.findall(text))
+    text = _CONTINUED_LINE.sub(lambda m: m[0] if _is_list(m[1], items, is_value) else ": " + m[1], text)
     text = _BOX.sub(r"\nanswer: \1\n", text)
     text = _DOUBLE_BRACKETS.sub(lambda found: f"\nanswer: {found[1] or found[2]}\n", text)
     text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
@@ -94,6 +110,14 @@ _HEADINGS = re.compile(r"(?<=\S)[^\S\n]+#{2,6}[^\S\n]*(?=[^\W\d])")
 _FENCE = re.compile(r"^\s*(?:```|~~~)[\w-]*[^\S\n]*$", re.MULTILINE)
 _SHOWN_FENCE = re.compile(r"```[^`]{0,400}```(?=\s*(?:is|are|was|were|stands?|appears?)\b)")
 """Matches a block that a sentence continues: the judge shows it and does not answer in it."""
+_CODE = re.compile(
+    r"```(?!(?:json|text|txt|markdown|md|yaml|xml|html|plaintext|plain|output|answer|score)\b)[a-z+#]+[^\S\n]*\n(?=[^\n]*\n(?!```))[^`]*```"
+)
+"""Matches a block of several lines in a programming language: a correction of the judged text."""
+_DECLARED = re.compile(
+    r'(\bi(?:\'d|\'ll| would| will)? (?:rate|score|grade|give)[^":\n.]{0,80}:\s*)"([^"\n]{1,30})"'
+)
+"""Matches what the judge quotes as its own answer."""
 _LATEX_TEXT = re.compile(r"\\(?:text|textbf|textit|mathbf|mathrm)\s?\{([^{}\n]{0,80})\}")
 _LATEX_NUMBER = re.compile(
     r"\$\$?\s?([+-]?\d+(?:\.0)?(?:\s?/\s?\d+)?)\s?\$\$?|\\\(\s?([+-]?\d+(?:\.0)?)\s?\\\)|\\\[\s?([+-]?\d+(?:\.0)?)\s?\\\]"
@@ -101,14 +125,21 @@ _LATEX_NUMBER = re.compile(
 _BOX = re.compile(r"\\(?:boxed|fbox)\s?\{([^{}\n]{0,80})\}\$?")
 _DOUBLE_BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]|<<<?([^<>\n]{1,80})>?>>")
 _BRACKETED_NAME = re.compile(r"\[([^\W\d][\w ]{2,30})\][*:]*\s*(?=\S)")
-_CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*(?![-•*]\s)")
+_CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*(?![-•*]\s)([^\n]*)")
+_LIST_ITEM = re.compile(r"^[^\S\n]*[*_]*(\d{1,2})[.)][^\S\n]+[*_]*[^\W\d]", re.MULTILINE)
 _MARKUP = re.compile(r"(?<!\d)\*+|\*+(?!\d)|[`\"]")
+
+
+def _is_list(line: str, items: set[str], is_value: IsValue) -> bool:
+    """Tell whether a line below a heading begins a list, and does not continue the heading by an option."""
+    item = _LIST_ITEM.match(line)
+    return item is not None and (item[1] == "1" or len(items) > 1) and not is_value(line)
 
 
 def _without_fence(text: str) -> str:
     if "```" not in text and "~~~" not in text:
         return text
-    return _FENCE.sub("", _SHOWN_FENCE.sub(BLANK, text)).strip()
+    return _FENCE.sub("", _CODE.sub(BLANK, _SHOWN_FENCE.sub(BLANK, text))).strip()
 
 
 _QUOTED_LINE = re.compile(r"^[^\S\n]*>(?:[^\S\n]|$).*$", re.MULTILINE)
@@ -144,6 +175,20 @@ def _quotations(text: str, is_value: IsValue) -> str:
     before, unpaired = "".join(p if n % 2 == 0 else kept(p) for n, p in enumerate(parts[:-1])), parts[-1]
     line, newline, rest = unpaired.partition("\n")
     return before + (line if is_value(line) else BLANK) + newline + rest
+
+
+_ARGUMENT = re.compile(r"""<parameter(?:=| name=["'])([\w-]{1,40})["']?>([^<]{0,2000})</parameter>""")
+_CALL = re.compile(
+    r"</?(?:tool_calls?|function_calls?|tool_use|function|invoke)(?:(?:=| name=)[^<>\n]{1,60})?>"
+)
+
+_ANGLED = re.compile(r"(?<!<)<(\d{1,4})>(?!>)")
+
+
+def _calls(text: str, is_name: IsName) -> str:
+    """Replace the tags of a tool call by its arguments, and ``<4>`` by its number."""
+    text = _ARGUMENT.sub(lambda m: f"\nanswer: {m[2].strip()}\n" if is_name(m[1]) else BLANK, text)
+    return _ANGLED.sub(r" \1 ", _CALL.sub("\n", text))
 
 
 _VALUE_TAG = re.compile(r"""<([a-z][\w -]{0,30}) value=["']?(\d{1,4})["']?\s*/?>""")
@@ -196,6 +241,8 @@ _JSON_TOKEN = re.compile(
 _JSON_FIELD = re.compile(r"""["']([\w -]{1,40})["']\s*:\s*("(?:[^"\\\n]|\\.)*"|[^\s,}\]]+)""")
 _DIGITS = re.compile(r"\d+")
 _DEEPEST = 6
+_ARGUMENTS = re.compile(r'("(?:arguments|parameters|args|input)"\s*:\s*)"(\{(?:[^"\\]|\\.)*\})"')
+"""Matches a tool call's arguments as JSON in a string."""
 
 
 def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
@@ -206,7 +253,8 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
         return text
     if text[: start.start(1)].count('"') % 2:
         return text
-    fields = list(_fields(text[start.start(1) : end], is_name))
+    body = _ARGUMENTS.sub(lambda m: m[1] + m[2].replace('\\"', '"'), text[start.start(1) : end])
+    fields = list(_fields(body, is_name))
     told = [
         f"{BLANK} {_DIGITS.sub(BLANK, field.value)}"
         for field in fields

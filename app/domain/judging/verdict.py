@@ -176,7 +176,7 @@ _ORDINAL_OPTION = re.compile(
     rf"\s*(?:the )?(?:(\d{{1,2}})(?:st|nd|rd|th)|({'|'.join(_ORDINAL_OPTIONS)})) (?:option|choice)[.!]?\s*"
 )
 _WHOLE = re.compile(
-    rf"\s*(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
+    rf"\s*(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s+\1){{0,9}}(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
 )
 """Matches a reply that is a number with words around it that add nothing."""
 _NULL_DECIMALS = re.compile(r"\.00?$")

@@ -35,7 +35,8 @@ class Reply(NamedTuple):
             readings = read_grouped(self.text, len(self.labels), self.asked)
             return [as_label(reading.verdict, self.asked) if reading.usable else None for reading in readings]
         if self.kind == "grade":
-            return [as_label(read_final_score(self.text).verdict, self.asked)]
+            assert isinstance(self.asked, Scale)
+            return [as_label(read_final_score(self.text, self.asked).verdict, self.asked)]
         return [as_label(parse_verdict(self.text, self.asked), self.asked)]
 
 
@@ -65,6 +66,8 @@ REPLIES = [
     for group in CORPUS
     for label, text in group["replies"]
 ]
+REAL = ("model: ", "https://")
+"""How the source of a public report's or a real model's reply begins."""
 KINDS = ("sentence", "grade", "grouped")
 
 
@@ -96,6 +99,8 @@ def test_corpus_is_large_distinct_and_of_known_origin() -> None:
     keys = [(reply.kind, reply.asked, reply.text) for reply in REPLIES]
     assert len(keys) == len(set(keys))
     assert sum(reply.text.strip().isdecimal() for reply in REPLIES) <= 20
-    assert all(
-        reply.source == "constructed" or reply.source.startswith(("model: ", "https://")) for reply in REPLIES
-    )
+    real = Counter(reply.kind for reply in REPLIES if reply.source.startswith(REAL))
+    assert all(reply.source == "constructed" for reply in REPLIES if not reply.source.startswith(REAL))
+    assert real["sentence"] >= 500
+    assert real["grade"] >= 200
+    assert real["grouped"] >= 30
