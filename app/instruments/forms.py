@@ -224,11 +224,14 @@ class RefusalLanguage(Form):
     script: str | None = None
     alone: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
+    meta_signs: tuple[str, ...]
     terms: dict[Id, _Lines]
     lead_ins: _Lines
     model: _Lines
     either: _Lines
     aside: _Lines
+    declining: _Lines
+    meta: _Lines
     disclosure: _Lines
     named: _Lines
     leaving: _Lines

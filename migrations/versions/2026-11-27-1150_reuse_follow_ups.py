@@ -9,7 +9,7 @@ down_revision: str | None = '20261202_1026'
 branch_labels: str | Sequence[str] | None = None
 depends_on: str | Sequence[str] | None = None
 
-NAME = op.f('uq_reused_replies_cell_id')
+NAME = 'uq_reused_replies_cell_id'
 PLACE = ['cell_id', 'run', 'item', 'unit', 'trait', 'judge']
 
 

@@ -97,7 +97,9 @@ def stack(providers: Providers, databases: Databases, template_database: str) ->
     }
     with (
         scratch_directory() as directory,
-        connected_stack(connections, directory, databases, template_database, PROVIDER_KEY="any") as running,
+        connected_stack(
+            connections, directory, databases, template_database, PROVIDER_KEY="sk-credit-words-0123456789"
+        ) as running,
     ):
         yield running
 
@@ -111,7 +113,10 @@ def job_ids(stack: Stack) -> dict[str, str]:
 def words_of(answer: Answer) -> str:
     """The provider's own words in a refusal."""
     body = json.loads(answer.body)
-    error = (body[0] if isinstance(body, list) else body).get("error", body)
+    error = body[0] if isinstance(body, list) else body
+    error = error.get("error", error)
+    if isinstance(error.get("detail") if isinstance(error, dict) else None, dict):
+        error = error["detail"]["error"]
     if isinstance(error, str):
         return error
     return str(error.get("message") or error.get("detail") or body["base_resp"]["status_msg"])

@@ -11,7 +11,7 @@ GROUPED: Json = JOB | {
     "judges": [
         "simulated/sim-judge-noisy"
     ],  # some of its lines can't be read: those sentences are asked alone
-    "judging": {"sentences_per_call": 4, "check": {"share": 0.3, "minimum": 20}},
+    "judging": {"sentences_per_call": 4, "check": {"share": 0.3, "minimum": 20}, "repair": False},
 }
 ORDERED: Json = JOB | {
     "judges": ["simulated/sim-judge-noisy"],

@@ -25,7 +25,7 @@ class TestCancelledJob:
         answer = slow.act(job_id, "cancel")
         answered = time.monotonic()
         assert answer["status"] in {"cancelling", "cancelled"}
-        job = slow.ended(job_id, 20)
+        job = slow.ended(job_id)
         assert (job["status"], job["status_reason"]) == ("cancelled", "cancelled_by_user")
         assert job["completeness"] == "partial"
         time.sleep(QUIET_SECONDS)
@@ -45,7 +45,7 @@ class TestCancelledJob:
     def test_can_be_cancelled_again(self, slow: Stack) -> None:
         job_id = slow.submit(JOB)
         slow.act(job_id, "cancel")
-        ended = slow.ended(job_id, 20)
+        ended = slow.ended(job_id)
         assert slow.act(job_id, "cancel")["finished_at"] == ended["finished_at"]
 
 
@@ -72,25 +72,25 @@ class TestPausedJob:
 
 class TestJobThatCannotRun:
     def test_with_a_wrong_key_fails_and_says_so(self, slow: Stack) -> None:
-        job = slow.ended(slow.submit(JOB | {"models": [f"openai/{KNOWN_MODEL}"]}), 20)
+        job = slow.ended(slow.submit(JOB | {"models": [f"openai/{KNOWN_MODEL}"]}))
         assert (job["status"], job["status_reason"]) == ("failed", "invalid_api_key")
         assert job["error"]["model"] == f"openai/{KNOWN_MODEL}"
         assert "Incorrect API key" in job["error"]["detail"]
         assert job["usage"]["calls"] <= IN_FLIGHT * SLOTS
 
     def test_with_a_model_that_the_provider_has_not_fails_and_says_so(self, slow: Stack) -> None:
-        job = slow.ended(slow.submit(JOB | {"models": ["openai/gpt-4p"]}), 20)
+        job = slow.ended(slow.submit(JOB | {"models": ["openai/gpt-4p"]}))
         assert (job["status"], job["status_reason"]) == ("failed", "model_not_found")
         assert job["error"]["model"] == "openai/gpt-4p"
         assert job["usage"]["calls"] <= IN_FLIGHT * SLOTS
 
     def test_with_a_judge_that_the_provider_has_not_keeps_its_texts_and_says_so(self, slow: Stack) -> None:
         job_id = slow.submit(JOB | {"judges": ["openai/gpt-4p"]})
-        job = slow.until(job_id, lambda job: job["status"] not in {"queued", "running"}, 20)
+        job = slow.until(job_id, lambda job: job["status"] not in {"queued", "running"})
         assert (job["status"], job["status_reason"]) == ("paused", "model_not_found")
         assert job["error"]["model"] == "openai/gpt-4p"
         assert slow.act(job_id, "cancel")["status"] in {"cancelling", "cancelled"}
-        assert slow.ended(job_id, 20)["progress"]["generation"]["succeeded"] > 0
+        assert slow.ended(job_id)["progress"]["generation"]["succeeded"] > 0
 
 
 class TestUnreliableProvider:

@@ -47,12 +47,15 @@ class LanguageRules:
         model: Refusals that only the model speaks.
         either: Refusals that the model or a character speaks; in ``model``, a group that matches marks one.
         aside: What declines in an out-of-character remark.
+        declining: What declines anywhere in a sentence; a refusal beside a ``disclosure``, a ``leaving`` or ``meta``.
+        meta: What a character does not speak about: the role as a role, the prompt, the model's rules.
         disclosure: What a sentence has in which the model says that it is one.
         leaving: What a sentence has in which the model leaves its role.
         script: A letter of the language; unset for Latin script.
         alone: Plain texts; one of them shows a text to be in this language alone.
         named: What a sentence has in which the model names itself, its maker or its training.
         signs: Plain texts, one of which each ``disclosure`` and ``leaving`` has; none given: all are matched.
+        meta_signs: Plain texts, one of which each ``meta``, ``disclosure`` and ``leaving`` has.
     """
 
     terms: Mapping[str, tuple[str, ...]]
@@ -60,12 +63,15 @@ class LanguageRules:
     model: tuple[str, ...]
     either: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
+    declining: tuple[str, ...] = ()
+    meta: tuple[str, ...] = ()
     disclosure: tuple[str, ...] = ()
     leaving: tuple[str, ...] = ()
     script: str | None = None
     alone: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
+    meta_signs: tuple[str, ...] = ()
 
 
 class _Language:
@@ -87,8 +93,22 @@ class _Language:
         self.aside = _compile(aside)
         self.alone = rules.alone
         self._signs = rules.signs
+        self._meta_signs = rules.meta_signs
         self._named = [_compile(_loose(_any_of((each,), known))) for each in rules.named]
         self.disclosure = _compile(_any_of(rules.disclosure + rules.named + rules.leaving, known))
+        self._declining = _compile(_any_of(rules.declining, known))
+        self._meta = _compile(_any_of(rules.meta + rules.disclosure + rules.leaving, known))
+        self._answered = _compile(known.get("answered", "(?!)"))
+
+    def may_be_meta(self, text: str) -> bool:
+        """Tell whether a text may speak of the model, its rules or the role as a role."""
+        return _has_any(text, self._meta_signs)
+
+    def declines(self, sentence: str) -> bool:
+        """Tell whether a sentence declines and speaks of the model, its rules or the role as a role."""
+        if not self._declining.search(sentence) or not self._meta.search(sentence):
+            return False
+        return not self._answered.search(sentence)
 
     def may_disclose(self, text: str) -> bool:
         """Tell whether a sentence of a text may disclose the model or leave the role.
@@ -146,7 +166,7 @@ class RefusalRules:
             "_latin": tuple(each for each in languages if each.script is None),
             "_other": tuple(each for each in languages if each.script is not None),
             "_remark": _compile(_BRACKET + marks),
-            "_marked": _compile(rf"\W*{marks}\s*[:\-\u2013\uff1a]"),
+            "_marked": _compile(rf"\W*{marks}\s*[:\-\u2013\uff1a*]"),
             "_in_story": _compile(_any_of(self.in_story, {})),
             "_hearsay": _compile(_any_of(self.hearsay, {})),
         }
@@ -186,7 +206,10 @@ class RefusalRules:
         found, rest = _refusals(opening, action.end() if action else 0, self.sentences, languages)
         if not all(any(match.groups()) for match in found):
             return Refusal.YES
-        if found and not action and not self._in_story.search(said):
+        if (
+            (found and not action)
+            or self._declines(opening, [each for each in languages if each.may_be_meta(opening)])
+        ) and not self._in_story.search(said):
             return Refusal.YES
         if unsure and (
             found or _refusals(opening, rest, self.window, languages)[0] or self._breaks(opening, languages)
@@ -211,6 +234,14 @@ class RefusalRules:
         if _has_any(text, _BRACKETS):
             ends += [match.end() for match in self._remark.finditer(text)]
         return ends
+
+    def _declines(self, opening: str, languages: Sequence[_Language]) -> bool:
+        """Tell whether the model declines anywhere in one of the first sentences."""
+        for sentence in _opening(opening, self.sentences) if languages else ():
+            own = _ANY_SPEECH.sub(" ", sentence)
+            if any(each.declines(own) for each in languages) and not self._hearsay.search(own):
+                return True
+        return False
 
     def _breaks(self, sentence: str, languages: Sequence[_Language]) -> bool:
         languages = [each for each in languages if each.may_disclose(sentence)]
@@ -247,6 +278,19 @@ def _refusals(
             return found, len(opening)
         start = end.end()
     return found, start
+
+
+def _opening(text: str, sentences: int) -> list[str]:
+    """Return the first sentences of a text, without quotation marks and the like before them."""
+    found, start = [], 0
+    for _ in range(sentences):
+        end = _SENTENCE_END.search(text, start)
+        begin = _DECORATION.match(text, start).end()  # type: ignore[union-attr] # it matches nothing, too
+        found.append(text[begin : end.start() + 1 if end else len(text)])
+        if end is None:
+            break
+        start = end.end()
+    return found
 
 
 def _any_of(alternatives: tuple[str, ...], known: Mapping[str, str]) -> str:
