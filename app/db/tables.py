@@ -408,10 +408,11 @@ class SecondVerdict(Base):
     score: Mapped[int | None] = mapped_column(SmallInteger)
     raw: Mapped[str | None]
     finish_reason: Mapped[str | None]
-    """As of a verdict, like the next three."""
+    """See ``verdicts``, also for the next four."""
     thoughts: Mapped[str | None]
     unread: Mapped[str | None]
     repair_raw: Mapped[str | None]
+    error: Mapped[str | None]
 
 
 class Grade(Base):
@@ -434,7 +435,7 @@ class Grade(Base):
     raw: Mapped[str | None]
     """The judge's reply, justification and all; null where it was not asked or never answered."""
     error: Mapped[str | None]
-    """Why there is no reply."""
+    """Why there is no reply, or none to the follow-up."""
     suspicion: Mapped[str | None]
     """As of a verdict, like the next four."""
     finish_reason: Mapped[str | None]

@@ -260,7 +260,10 @@ def _repairs(repairs: Iterable[Json]) -> Iterator[str]:
     for each in repairs:
         if each["unread"]:
             said = f"{printable(each['judge'])} was asked once more for {counted(each['unread'], 'verdict')}"
-            yield f"{said}: {each['repaired']:,} repaired, {each['unparsed']:,} still unparsed"
+            failed = (
+                f" ({each['failed']:,} of them because the follow-up failed)" if each.get("failed") else ""
+            )
+            yield f"{said}: {each['repaired']:,} repaired, {each['unparsed']:,} still unparsed{failed}"
 
 
 def _made_up(made: Json) -> str:

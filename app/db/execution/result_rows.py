@@ -78,6 +78,7 @@ class SecondVerdictRow(NamedTuple):
     thoughts: str | None = None
     unread: str | None = None
     repair_raw: str | None = None
+    error: str | None = None
 
 
 class GradeRow(NamedTuple):

@@ -21,6 +21,7 @@ class SecondReply(NamedTuple):
     thoughts: str | None
     unread: str | None
     repair_raw: str | None
+    error: str | None
 
 
 async def second_replies(

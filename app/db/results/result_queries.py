@@ -29,7 +29,8 @@ class ScoreRow:
         units: All of the response's units; those without a verdict are still to be judged, or never will be.
         contradicting: Units whose first reply contradicts itself.
         unread: Units whose first reply could not be read.
-        repaired: Of these, units whose second reply has an answer.
+        repaired: Units whose second reply has an answer.
+        unrepaired: Units whose follow-up request failed.
     """
 
     cell: int
@@ -49,6 +50,7 @@ class ScoreRow:
     contradicting: int = 0
     unread: int = 0
     repaired: int = 0
+    unrepaired: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,8 +191,8 @@ async def unjudged_responses(
 
 async def grades(
     connection: AsyncConnection, tenant: str, job_id: str, cells: Sequence[int], judges: int
-) -> AsyncIterator[tuple[int, int, int, int, str, int | None, str | None, str | None]]:
-    """Every grade of these cells as (cell ordinal, run, item, judge, status, score, suspicion, unread).
+) -> AsyncIterator[tuple[int, int, int, int, str, int | None, str | None, str | None, bool]]:
+    """Return every grade of these cells as (cell ordinal, run, item, judge, status, score, suspicion, unread, has an error).
 
     Args:
         connection: Where.
@@ -202,11 +204,12 @@ async def grades(
     """
     rows = await connection.stream(
         text(
-            "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score, g.suspicion, g.unread"
+            "SELECT c.ordinal, g.run, g.item, g.judge::int, g.status, g.score, g.suspicion, g.unread,"
+            " g.error IS NOT NULL"
             " FROM cells c JOIN grades g ON g.cell_id = c.id"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND g.tenant = :tenant AND c.ordinal = ANY(:cells)"
             " UNION ALL SELECT c.ordinal, r.run, r.item, judge,"
-            "  CASE r.status WHEN 'filtered' THEN 'filtered' ELSE 'failed' END, NULL, NULL, NULL"
+            "  CASE r.status WHEN 'filtered' THEN 'filtered' ELSE 'failed' END, NULL, NULL, NULL, true"
             " FROM cells c JOIN responses r ON r.cell_id = c.id, generate_series(0, :judges - 1) judge"
             " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant"
             " AND r.status IN ('failed', 'no_answer', 'filtered') AND c.ordinal = ANY(:cells)"
@@ -214,8 +217,8 @@ async def grades(
         {"job": job_id, "tenant": tenant, "cells": list(cells), "judges": judges},
     )
     async for part in rows.partitions(FETCHED):
-        for cell, run, item, judge, status, score, suspicion, unread in part:
-            yield cell, run, item, judge, status, score, suspicion, unread
+        for row in part:
+            yield tuple(row)
 
 
 async def scores(
@@ -242,7 +245,8 @@ async def scores(
             " count(*) FILTER (WHERE v.status = 'failed'), v.item, count(v.suspicion),"
             " count(*) FILTER (WHERE v.status = 'filtered'), min(cardinality(r.unit_starts)),"
             " count(*) FILTER (WHERE v.unread = 'contradiction'), count(v.unread),"
-            " count(v.unread) FILTER (WHERE v.status IN ('scored', 'not_applicable'))"
+            " count(v.unread) FILTER (WHERE v.status IN ('scored', 'not_applicable')),"
+            " count(v.unread) FILTER (WHERE v.error IS NOT NULL)"
             " FROM cells c JOIN verdicts v ON v.cell_id = c.id"
             " JOIN responses r ON r.cell_id = v.cell_id AND r.run = v.run AND r.item = v.item"
             f" WHERE c.job_id = :job AND c.tenant = :tenant AND v.tenant = :tenant AND r.tenant = :tenant{only}"

@@ -40,7 +40,9 @@ class JudgeCall(Answer):
     status: VerdictStatus
     score: int | None
     raw: Annotated[str | None, Field(description="The reply; `null` where there is none. Untrusted text.")]
-    error: Annotated[str | None, Field(description="Why there is no reply. Untrusted text.")]
+    error: Annotated[
+        str | None, Field(description="Why there is no reply, or none to the follow-up. Untrusted text.")
+    ]
     finish_reason: Annotated[FinishReason | None, Field(description="Why the reply ended.")]
     thoughts: Annotated[str | None, Field(description="What the judge thought before. Untrusted text.")]
     unread: Annotated[

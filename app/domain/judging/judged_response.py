@@ -75,7 +75,7 @@ class UnitVerdict:
     raw: _Raw
     error: Annotated[
         str | None,
-        Field(description="Why there is no reply; `null` if there is one. Untrusted text."),
+        Field(description="Why there is no reply, or none to the follow-up. Untrusted text."),
     ]
     in_character: Annotated[
         bool | None,
@@ -138,7 +138,9 @@ class ResponseGrade:
         str | None, Field(description="The judge's reasons; `null` without a reply. Untrusted text.")
     ]
     raw: _Raw
-    error: Annotated[str | None, Field(description="Why there is no reply. Untrusted text.")]
+    error: Annotated[
+        str | None, Field(description="Why there is no reply, or none to the follow-up. Untrusted text.")
+    ]
     reused: _Reused
     suspicion: _Doubt
     finish_reason: _Ended

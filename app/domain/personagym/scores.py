@@ -38,6 +38,7 @@ class Grade:
         run: Repetition, from 0.
         judge: The evaluator's label.
         verdict: The grade, 1–5, or why there is none; ``FAILED`` also where there was no response to be graded.
+        unrepaired: Whether the reply could not be read and the follow-up request failed.
     """
 
     model: str
@@ -47,6 +48,7 @@ class Grade:
     run: int
     judge: str
     verdict: Verdict
+    unrepaired: bool = False
 
     @property
     def key(self) -> tuple[str, str, str, str, int, str]:

@@ -115,4 +115,5 @@ class CheckedResponses(Responses):
             thoughts=said.thoughts,
             unread=said.verdict.unread,
             repair_raw=said.repair_raw,
+            error=said.error,
         )

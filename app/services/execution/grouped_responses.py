@@ -93,7 +93,7 @@ class GroupedResponses(CheckedResponses):
             )
         except CallFailedError as error:
             self._warn_of_failure(key, error)
-            return [Judgement(without_reply(error)) for _ in group]
+            return [Judgement(without_reply(error), error=str(error)) for _ in group]
         read = partial(_read, shown, len(group), dimension)
         readings, suspicious = await self._group_reading(first, read, group)
         said = [

@@ -249,10 +249,11 @@ async def _stored_grades(
                 run=run,
                 judge=judges[judge],
                 verdict=Verdict(VerdictStatus(status), score, Unread(unread) if unread else None),
+                unrepaired=unread is not None and failed,
             ),
             suspicion,
         )
-        async for cell, run, item, judge, status, score, suspicion, unread in found
+        async for cell, run, item, judge, status, score, suspicion, unread, failed in found
     ]
 
 
@@ -395,14 +396,17 @@ def _repairs(spec: JobSpec, rows: JobRows) -> list[JudgeRepairs]:
         return []
     unread: Counter[str] = Counter()
     repaired: Counter[str] = Counter()
+    failed: Counter[str] = Counter()
     for arm in (rows.scores, rows.control):
         for (_, _, judge), of_judge in arm.items():
             unread[spec.judges[judge].label] += sum(row.unread for row in of_judge)
             repaired[spec.judges[judge].label] += sum(row.repaired for row in of_judge)
+            failed[spec.judges[judge].label] += sum(row.unrepaired for row in of_judge)
     for grade in (*rows.grades, *rows.control_grades):
         if grade.verdict.unread is not None:
             unread[grade.judge] += 1
             repaired[grade.judge] += grade.verdict.score is not None
+            failed[grade.judge] += grade.unrepaired
     labels = [spec.judges[number].label for number in spec.asked_judges]
     return [
         JudgeRepairs(
@@ -410,6 +414,7 @@ def _repairs(spec: JobSpec, rows: JobRows) -> list[JudgeRepairs]:
             unread=unread[label],
             repaired=repaired[label],
             unparsed=unread[label] - repaired[label],
+            failed=failed[label],
         )
         for label in labels
     ]

@@ -147,7 +147,7 @@ class _Asked:
             status=VerdictStatus(reply.status),
             score=reply.score,
             raw=reply.raw,
-            error=None,
+            error=reply.error,
             in_character=None,
             group_size=len(group),
             reused=None,

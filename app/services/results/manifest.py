@@ -340,7 +340,8 @@ def _repair_counts(repairs: Sequence[JudgeRepairs]) -> Iterator[str]:
     for each in repairs:
         if each.unread:
             asked = f"Judge {each.judge} was asked once more for {each.unread:,} verdicts and grades"
-            yield f"{asked}: {each.repaired:,} repaired, {each.unparsed:,} still unparsed."
+            failed = f" ({each.failed:,} of them because the follow-up failed)" if each.failed else ""
+            yield f"{asked}: {each.repaired:,} repaired, {each.unparsed:,} still unparsed{failed}."
 
 
 def _reply_deviations(spec: JobSpec) -> Iterator[str]:

@@ -35,11 +35,14 @@ class TestOverview:
 
     def test_a_judge_that_was_asked_once_more_has_its_counts(self) -> None:
         repairs = [
-            {"judge": "acme/judge", "unread": 12, "repaired": 11, "unparsed": 1},
+            {"judge": "acme/judge", "unread": 12, "repaired": 10, "unparsed": 2, "failed": 1},
             {"judge": "acme/other", "unread": 0, "repaired": 0, "unparsed": 0},
         ]
         text = shown(results() | {"repairs": repairs})
-        assert "acme/judge was asked once more for 12 verdicts: 11 repaired, 1 still unparsed" in text
+        assert (
+            "acme/judge was asked once more for 12 verdicts: 10 repaired, 2 still unparsed (1 of them because the follow-up failed)"
+            in text
+        )
         assert "acme/other was asked" not in text
 
     def test_simulated_figures_are_marked_as_such(self) -> None:

@@ -13,7 +13,9 @@ from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
 from app.ports import FailureKind, ModelCallError
+from app.services.job_context import JobContexts
 from app.services.jobs.control import retry_job
+from app.services.results.judge_calls import read_judge_calls
 from tests.integration.jobs import TENANT, claimed, execute, expire, new_job, scalar
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.job_requests import a_response, grouped
@@ -39,6 +41,7 @@ class GroupJudge(Provider):
     """What follow-ups ask for."""
     refuse: bool = False
     fail: bool = False
+    fail_follow_ups: bool = False
 
     async def complete(self, request: ChatRequest) -> ChatReply:
         reply = await super().complete(request)
@@ -50,6 +53,8 @@ class GroupJudge(Provider):
             raise ModelCallError("no", kind=FailureKind.ITEM, code="content_filter", status=400)
         if self.refuse:
             return ChatReply("I can't.", FinishReason.REFUSAL, Usage(10, 4))
+        if request.turns and self.fail_follow_ups:
+            raise ModelCallError("no", kind=FailureKind.ITEM, code="overlong", status=400)
         if request.turns:
             self.requests.append(request.turns[-1].content)
         said = self.repaired if request.turns and self.repaired is not None else self.whole
@@ -146,6 +151,23 @@ class TestGroups:
         found = await results(engine, worker, job)
         assert [(each["unread"], each["repaired"]) for each in found["repairs"]] == [(1, 1)]
         assert found["judging_check"]["asked_alone"]["unparsed"] == 0
+
+    async def test_the_error_of_a_follow_up_that_fails_is_kept(
+        self, engine: AsyncEngine, worker: Worker, provider: GroupJudge
+    ) -> None:
+        provider.lines, provider.fail_follow_ups = {3: "S3: 2 or 3"}, True
+        job = await one_essay(engine)
+        await worker.run_all(job)
+        assert (await verdicts(engine))[4] == (4, "scored", 2, "2", 1)
+        context = await JobContexts(engine).get(TENANT, job.id)
+        counted, grouped_call = (await read_judge_calls(engine, job, context, (0, 0, 0), 4)).data
+        assert (counted.purpose, counted.score, counted.error) == ("verdict", 2, None)
+        assert (grouped_call.purpose, grouped_call.unread, grouped_call.raw, grouped_call.error) == (
+            "group",
+            "ambiguous",
+            "S3: 2 or 3",
+            "overlong: no",
+        )
 
     async def test_a_reply_without_any_number_is_followed_by_a_request_for_all(
         self, engine: AsyncEngine, worker: Worker, provider: GroupJudge

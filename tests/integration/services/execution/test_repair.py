@@ -27,6 +27,7 @@ from tests.job_requests import a_model, a_response
 pytestmark = pytest.mark.usefixtures("looks_often")
 
 UNREADABLE = "It is hard to say."
+NO_ANSWER = ModelCallError("no", kind=FailureKind.ITEM, code="bad_request", status=400, unexplained=True)
 FIRST, FOLLOW_UP = "judging/0/0/0/0/0/0", "repairing/0/judging/0/0/0/0/0"
 
 
@@ -37,6 +38,8 @@ class Rambler(Provider):
     repaired: str = "2"
     conversations: list[list[Message]] = field(default_factory=list)
     broken: bool = False
+    broken_after: int | None = None
+    """Number of follow-ups after which the next ones fail."""
     obeys: bool = True
 
     async def complete(self, request: ChatRequest) -> ChatReply:
@@ -44,10 +47,8 @@ class Rambler(Provider):
         if not request.turns:
             return ChatReply(UNREADABLE, FinishReason.STOP, Usage(10, 4))
         self.conversations.append(request.messages)
-        if self.broken:
-            raise ModelCallError(
-                "no", kind=FailureKind.ITEM, code="bad_request", status=400, unexplained=True
-            )
+        if self.broken or (self.broken_after is not None and len(self.conversations) > self.broken_after):
+            raise NO_ANSWER
         key = key_word(request.messages[-1])
         said = f"{key}\n{self.repaired}" if key and self.obeys else self.repaired
         return ChatReply(said, FinishReason.STOP, Usage(10, 1))
@@ -190,12 +191,16 @@ async def test_a_follow_up_of_the_hardened_protocol_asks_for_the_key_word(
 class RamblingGrader(Reasoner):
     """Grades an answer only when asked once more."""
 
+    broken: bool = False
+
     async def complete(self, request: ChatRequest) -> ChatReply:
         reply = await super().complete(request)
         if self.calls[-1].startswith("judging"):
             return ChatReply(UNREADABLE, FinishReason.STOP, Usage(10, 4))
         if self.calls[-1].startswith("repairing"):
             assert "Therefore, the final score is" in request.messages[-1].content
+            if self.broken:
+                raise NO_ANSWER
             return ChatReply("Therefore, the final score is 4.", FinishReason.STOP, Usage(10, 9))
         return reply
 
@@ -213,7 +218,20 @@ async def test_an_unreadable_grade_is_asked_for_once_more(engine: AsyncEngine) -
     await worker.finalize(job)
     async with engine.connect() as connection:
         found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
-    assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 2, "repaired": 2, "unparsed": 0}]
+    assert found["repairs"] == [
+        {"judge": "simulated/sim-judge", "unread": 2, "repaired": 2, "unparsed": 0, "failed": 0}
+    ]
+
+
+async def test_a_grade_whose_follow_up_fails_is_counted_as_failed(engine: AsyncEngine) -> None:
+    worker = Worker(engine, RamblingGrader(broken=True))
+    async with worker.deps.writer.running(), worker.deps.leases.running():
+        job = await new_gym_job(engine)
+        await worker.run_all(job)
+    await worker.finalize(job)
+    async with engine.connect() as connection:
+        found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
+    assert found["repairs_total"] == {"unread": 2, "repaired": 0, "unparsed": 2, "failed": 2}
 
 
 async def test_a_cancelled_job_keeps_no_reply_for_a_follow_up(engine: AsyncEngine, worker: Worker) -> None:
@@ -236,9 +254,25 @@ async def test_results_count_unreadable_and_repaired_replies(
     await worker.finalize(job)
     async with engine.connect() as connection:
         found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
-    assert found["repairs"] == [{"judge": "simulated/sim-judge", "unread": 1, "repaired": 1, "unparsed": 0}]
-    assert found["repairs_total"] == {"unread": 1, "repaired": 1, "unparsed": 0}
+    assert found["repairs"] == [
+        {"judge": "simulated/sim-judge", "unread": 1, "repaired": 1, "unparsed": 0, "failed": 0}
+    ]
+    assert found["repairs_total"] == {"unread": 1, "repaired": 1, "unparsed": 0, "failed": 0}
     assert found["manifest"]["repair"]["instrument"]["version"] == "v1"
     assert found["manifest"]["repair"]["judges"] == found["repairs"]
     counted = "Judge simulated/sim-judge was asked once more for 1 verdicts and grades: 1 repaired, 0 still unparsed."
     assert counted in found["manifest"]["deviations"]
+
+
+async def test_results_count_the_follow_ups_that_failed(
+    engine: AsyncEngine, worker: Worker, provider: Rambler
+) -> None:
+    job = await one_sentence(engine, text="I stay at home. I read alone. I like it.")
+    provider.broken_after = 1
+    await worker.run_all(job)
+    await worker.finalize(job)
+    async with engine.connect() as connection:
+        found = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")
+    assert found["repairs_total"] == {"unread": 3, "repaired": 1, "unparsed": 2, "failed": 2}
+    counted = "3 verdicts and grades: 1 repaired, 2 still unparsed (2 of them because the follow-up failed)."
+    assert any(counted in each for each in found["manifest"]["deviations"])
