@@ -230,7 +230,12 @@ def supervised_stack(
 
 @contextmanager
 def connected_stack(
-    connections: Mapping[str, object], directory: Path, databases: Databases, template: str, **keys: str
+    connections: Mapping[str, object],
+    directory: Path,
+    databases: Databases,
+    template: str,
+    workers: int = 1,
+    **keys: str,
 ) -> Iterator[Stack]:
     """Runs a stack whose operator's file has these connections, on databases of its own.
 
@@ -239,6 +244,7 @@ def connected_stack(
         directory: where the file lies, and all that the stack writes.
         databases: makes its database.
         template: of that database, with the current schema.
+        workers: how many worker processes there are.
         keys: variables that the connections name.
     """
     config = directory / "assay.yaml"
@@ -250,6 +256,7 @@ def connected_stack(
             directory / "stack",
             database_url=url,
             redis_url=queue.url(),
+            workers=workers,
             environment={"ASSAY_CONFIG": str(config), **keys},
         ) as stack,
     ):

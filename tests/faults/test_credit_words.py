@@ -1,4 +1,4 @@
-"""Credit that runs out in mid-job, in the words of many providers, over real HTTP and with a real worker."""
+"""Credit that runs out in mid-job, in the words of many providers, over real HTTP and with two real workers."""
 
 import json
 from collections import Counter
@@ -17,15 +17,13 @@ from tests.observe import eventually
 
 ANSWERED = 30
 """Calls of each job that the provider answers before the credit is used up."""
+WORKERS = 2
 AT_MOST = 20
-"""Calls of a job that its only worker may have refused."""
-AT_MOST_UNKNOWN = 30
-"""The same where no rule knows the refusal: ten in a row, and the calls that are under way by then."""
+"""Refused calls of a job for each worker."""
 PATIENCE = 120.0
 JOB: Json = {
     "personas": ["E-high"],
     "tasks": ["questionnaire"],
-    "judges": ["simulated/sim-judge"],
     "instructions": [1, 2, 3],
     "iterations": 5,
 }
@@ -33,8 +31,20 @@ JOB: Json = {
 UNKNOWN = {
     "an unknown code, forbidden": fault(403, "Le quota du projet est atteint.", code="quota_projet"),
     "no code, bad request": fault(400, "Das Kontingent ist ausgeschöpft."),
+    "a number as code": Answer.of_json(
+        {"code": 70213, "message": "Wallet is dry, please visit the cashier."}, 403
+    ),
+    "text only": Answer.of_json({"error": "Your plan ended yesterday. See you soon!"}, 400),
+    "a detail": Answer.of_json({"detail": "The meter of this workspace stands at zero."}, 422),
+    "a type, no code": fault(400, "Tokens bought so far: 1000000, tokens left: 0.", type="plan_error"),
+    "another language": fault(403, "Limita abonamentului a fost atinsă.", code="limita_atinsa"),
+    "a message at the top": Answer.of_json({"success": False, "message": "Subscription lapsed"}, 403),
+    "an ended contract": fault(
+        422, "Contract 4711 has ended; ask sales for a new one.", code="contract_over"
+    ),
+    "a polite refusal": fault(400, "We paused your key until the next billing date.", param=None, code=None),
 }
-"""Refusals that no rule knows: a run of them stops the job."""
+"""Refusals in invented words that no rule knows: a run of them stops the job."""
 REFUSALS: dict[str, Answer] = {name: row[1] for name, row in NO_CREDIT.items() if row[3] not in {"http_429", "rate_limit_exceeded"}} | UNKNOWN  # fmt: skip
 NAMES = {f"p{number}": name for number, name in enumerate(REFUSALS)}
 """The connection of each provider."""
@@ -51,11 +61,11 @@ class Providers(ThreadingHTTPServer):
         self.refused: Counter[str] = Counter()
         self._lock = Lock()
 
-    def answer(self, connection: str) -> Answer:
+    def answer(self, connection: str, *, is_judge: bool) -> Answer:
         with self._lock:
             if self.answered[connection] < ANSWERED:
                 self.answered[connection] += 1
-                message = {"role": "assistant", "content": "I like to be among people."}
+                message = {"role": "assistant", "content": "4" if is_judge else "I like to be among people."}
                 return Answer.of_json(
                     {"model": "m", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
                 )
@@ -68,8 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def do_POST(self) -> None:
-        self.rfile.read(int(self.headers["Content-Length"]))
-        answer = self.server.answer(self.path.split("/")[1])
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        answer = self.server.answer(self.path.split("/")[1], is_judge=asked["model"] == "judge")
         self.send_response(answer.status)
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(answer.body)))
@@ -98,7 +108,12 @@ def stack(providers: Providers, databases: Databases, template_database: str) ->
     with (
         scratch_directory() as directory,
         connected_stack(
-            connections, directory, databases, template_database, PROVIDER_KEY="sk-credit-words-0123456789"
+            connections,
+            directory,
+            databases,
+            template_database,
+            WORKERS,
+            PROVIDER_KEY="sk-credit-words-0123456789",
         ) as running,
     ):
         yield running
@@ -107,7 +122,13 @@ def stack(providers: Providers, databases: Databases, template_database: str) ->
 @pytest.fixture(scope="module")
 def job_ids(stack: Stack) -> dict[str, str]:
     """A job of each provider; all run at the same time."""
-    return {name: stack.submit(JOB | {"models": [f"{name}/writer"]}) for name in NAMES}
+    return {name: stack.submit(JOB | models(name)) for name in NAMES}
+
+
+def models(connection: str) -> Json:
+    """Return the models of a job; unknown refusals meet writer and judge alike."""
+    judge = f"{connection}/judge" if NAMES[connection] in UNKNOWN else "simulated/sim-judge"
+    return {"models": [f"{connection}/writer"], "judges": [judge]}
 
 
 def words_of(answer: Answer) -> str:
@@ -122,10 +143,6 @@ def words_of(answer: Answer) -> str:
     return str(error.get("message") or error.get("detail") or body["base_resp"]["status_msg"])
 
 
-def most(connection: str) -> int:
-    return AT_MOST_UNKNOWN if NAMES[connection] in UNKNOWN else AT_MOST
-
-
 def paused(stack: Stack, job_id: str) -> Json:
     """A job that no longer runs, and how it ended."""
     return stack.until(job_id, lambda job: job["status"] in {*TERMINAL, "paused"}, PATIENCE)
@@ -138,7 +155,7 @@ def test_the_job_pauses_with_the_providers_words(
     job = paused(stack, job_ids[connection])
     assert job["status"] == "paused"
     assert words_of(REFUSALS[NAMES[connection]]) in job["error"]["detail"]
-    assert 1 <= providers.refused[connection] <= most(connection)
+    assert 1 <= providers.refused[connection] <= WORKERS * AT_MOST
 
 
 def test_no_call_follows(providers: Providers, stack: Stack, job_ids: dict[str, str]) -> None:
@@ -150,4 +167,4 @@ def test_no_call_follows(providers: Providers, stack: Stack, job_ids: dict[str, 
         return not eventually(lambda: providers.refused.total() > refused, 1.0)
 
     assert eventually(is_quiet, PATIENCE)
-    assert all(calls <= most(name) for name, calls in providers.refused.items())
+    assert all(calls <= WORKERS * AT_MOST for calls in providers.refused.values())

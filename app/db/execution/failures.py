@@ -54,23 +54,33 @@ async def histogram(connection: AsyncConnection, tenant: str, job_id: str) -> li
     return [FailureRow(*row) for row in rows]
 
 
-async def any_answer(connection: AsyncConnection, job_id: str, stage: str, of: str, model: str) -> bool:
-    """Whether a model has answered any call of a stage of a job.
+async def any_answer(
+    connection: AsyncConnection,
+    job_id: str,
+    of: str,
+    model: str | None,
+    stage: str | None,
+    since: datetime | None = None,
+) -> bool:
+    """Return whether a call of a job to a connection was answered.
 
     Args:
         connection: Where to look.
-        job_id: Which job.
-        stage: Which stage.
-        of: The model's connection.
-        model: Its name there.
+        job_id: The job.
+        of: The calls' connection.
+        model: Only calls to this model.
+        stage: Only calls of this stage.
+        since: Only calls sent later.
     """
+    given = {"connection": of, "model": model, "stage": stage}
+    only = "".join(f" AND calls.{name} = :{name}" for name, value in given.items() if value is not None)
+    only += "" if since is None else " AND calls.started_at > :since"
     rows = await connection.execute(
         text(
             "SELECT EXISTS (SELECT FROM calls JOIN shards ON shards.id = calls.shard_id"
-            " WHERE shards.job_id = :job AND calls.outcome = 'ok' AND calls.stage = :stage"
-            " AND calls.connection = :of AND calls.model = :model)"
+            f" WHERE shards.job_id = :job AND calls.outcome = 'ok'{only})"
         ),
-        {"job": job_id, "stage": stage, "of": of, "model": model},
+        {"job": job_id, "since": since} | given,
     )
     return bool(rows.scalar_one())
 

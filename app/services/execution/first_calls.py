@@ -1,15 +1,17 @@
 """Decides which failures of a kind of call stop its job: the first calls, or a run of refusals, that all fail alike.
 
-The first calls go one ahead, then few at a time until one is answered.
-A kind is a model in a stage of a job. That a key is refused shows in its very first call, that a model refuses a parameter, or a judge does
-not exist, in its first ones; what is paid meanwhile for other calls would be lost. Each worker counts by itself, so that as many fail as
-:data:`FIRST_CALLS` times the workers; before one of them stops the job it asks the database whether another had an answer.
+A kind is a model in a stage of a job. Its first call goes alone, then few at a time until one is answered: a refused key shows in the
+first call, a refused parameter or a missing judge in the first few. A run of refusals after answers, of a kind or of all the job's calls to
+a connection, shows that credit has run out in words that no rule knows. Each worker counts by itself; before it stops the job it asks the
+database whether another worker had an answer.
 """
 
 import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
+from datetime import UTC, datetime
+from weakref import WeakValueDictionary
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -29,6 +31,12 @@ HALTING_SECONDS = 3.0
 
 REMEMBERED_SECONDS = 600.0
 """A model that has answered another job so recently in the same stage, asked with the same parameters, need not show it anew."""
+
+DOUBTED_AFTER = 3
+"""Refusals in a row, after an answer, from which on calls are sent one at a time."""
+
+FEWEST_TRIALS = 3
+"""Calls sent one at a time that are refused, too, before a run of :data:`FIRST_CALLS` refusals stops the job."""
 
 MOST_KINDS = 1000
 
@@ -95,49 +103,122 @@ class Gate:
         return self._inside == 0
 
 
+class Run:
+    """Refusals in a row with the same answer, in the order in which the calls were sent.
+
+    After a few of them calls are sent one at a time, so that a provider that refuses everything gets few more.
+    """
+
+    __slots__ = ("_answer", "_doubted_at", "_is_deciding", "_trials", "began", "calls")
+
+    def __init__(self) -> None:
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew."""
+        self._answer: tuple[str, int | None] | None = None
+        self._doubted_at: datetime | None = None
+        self._is_deciding = False
+        self._trials = self.calls = 0
+        self.began: datetime | None = None
+        """When the first of the refused calls was sent."""
+
+    @property
+    def is_doubted(self) -> bool:
+        """Whether calls are to be sent one at a time."""
+        return self._doubted_at is not None
+
+    def refused(self, answer: tuple[str, int | None], sent_at: datetime) -> None:
+        """Note a refusal by its code and status."""
+        if answer != self._answer:
+            self.clear()
+            self._answer, self.began = answer, sent_at
+        self.calls += 1
+        if self._doubted_at is not None:
+            self._trials += sent_at > self._doubted_at
+        elif self.calls >= DOUBTED_AFTER:
+            self._doubted_at = datetime.now(UTC)
+
+    def answered(self, sent_at: datetime) -> None:
+        """Note an answer; one to a call that was sent before the run began does not end it."""
+        if self.began is not None and sent_at > self.began:
+            self.clear()
+
+    def is_to_be_decided(self) -> bool:
+        """Return whether the run is long enough to stop the job, once a run."""
+        if self._is_deciding or self.calls < FIRST_CALLS or self._trials < FEWEST_TRIALS:
+            return False
+        self._is_deciding = True
+        return True
+
+
+class Account:
+    """A job's calls to one connection in this process.
+
+    Attributes:
+        run: Refusals in a row of all its models.
+        trial: Held by the only call that may be on the wire while refusals are doubted.
+    """
+
+    __slots__ = ("__weakref__", "run", "trial")
+
+    def __init__(self) -> None:
+        self.run = Run()
+        self.trial = asyncio.Lock()
+
+
 class Kind(Gate):
     """The calls of one kind in this process; open once one was answered.
 
     Attributes:
-        job_id: Whose.
-        model: Called.
-        stage: In which stage.
-        failures: Calls that failed for good before, by the code and status of the answer.
+        job_id: The job.
+        model: The model called.
+        stage: The stage.
+        account: All calls of the job to the model's connection.
+        failures: Numbers of failed calls, by the code and status of the answer.
+        run: Refusals in a row.
     """
 
-    __slots__ = ("failures", "job_id", "model", "run", "stage")
+    __slots__ = ("account", "failures", "job_id", "model", "run", "stage")
 
-    def __init__(self, job_id: str, model: Model, stage: Stage, *, is_open: bool) -> None:
+    def __init__(self, job_id: str, model: Model, stage: Stage, account: Account, *, is_open: bool) -> None:
         super().__init__(is_open=is_open)
         self.job_id = job_id
         self.model = model
         self.stage = stage
+        self.account = account
         self.failures: Counter[tuple[str, int | None]] | None = Counter()
         """``None`` once a call of this job was answered."""
-        self.run: Run | None = None
-        """Equal refusals since the last answer."""
+        self.run = Run()
 
-    def replied(self, sent_at: float) -> None:
-        """Note an answer; one to a call that was sent before the run of refusals began does not end the run."""
-        if self.run is not None and sent_at > self.run.began:
-            self.run = None
+    @property
+    def is_doubted(self) -> bool:
+        """Whether calls are to be sent one at a time."""
+        return self.run.is_doubted or self.account.run.is_doubted
 
+    async def starts_trial(self, stop: StopSignal) -> bool:
+        """Wait until no other call is on trial; return ``False`` if calls need no trial any more.
 
-class Run:
-    """Equal refusals of different calls in a row, after the model had answered.
+        Raises:
+            StoppedError: If the shard was stopped before.
+        """
+        trial = self.account.trial
+        with stop.interruptible():
+            await trial.acquire()
+        if self.is_doubted:
+            return True
+        trial.release()
+        return False
 
-    Attributes:
-        answer: Code and status that they have in common.
-        began: When the first one came, by the monotonic clock.
-        calls: How many there are.
-    """
+    def answered(self, sent_at: datetime) -> None:
+        """Note an answer by when its call was sent."""
+        self.run.answered(sent_at)
+        self.account.run.answered(sent_at)
 
-    __slots__ = ("answer", "began", "calls")
-
-    def __init__(self, answer: tuple[str, int | None]) -> None:
-        self.answer = answer
-        self.began = time.monotonic()
-        self.calls = 0
+    def refused(self, error: ModelCallError, sent_at: datetime) -> None:
+        """Note a refusal that may concern more than its item."""
+        for run in (self.run, self.account.run):
+            run.refused((error.code, error.status), sent_at)
 
 
 class FirstTexts(Gate):
@@ -169,6 +250,7 @@ class FirstCalls:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._kinds: dict[tuple[str, str, str, Stage], Kind] = {}
+        self._accounts: WeakValueDictionary[tuple[str, str], Account] = WeakValueDictionary()
         self._texts: dict[str, FirstTexts] = {}
         self._answered: dict[tuple[str, str, str, Stage], float] = {}
 
@@ -181,7 +263,8 @@ class FirstCalls:
                 self._kinds = {name: kind for name, kind in self._kinds.items() if not kind.is_idle}
             answered = self._answered.get(_asked(model, stage), float("-inf"))
             is_open = time.monotonic() - answered < REMEMBERED_SECONDS
-            kind = self._kinds[name] = Kind(job_id, model, stage, is_open=is_open)
+            account = self._accounts.setdefault((job_id, model.connection), Account())
+            kind = self._kinds[name] = Kind(job_id, model, stage, account, is_open=is_open)
         return kind
 
     def texts(self, job_id: str, judges: Sequence[Model]) -> FirstTexts:
@@ -221,27 +304,30 @@ class FirstCalls:
 
     async def any_answer(self, kind: Kind) -> bool:
         """Return whether a call of a kind was answered in any process."""
+        return await self._any_answer(kind, kind.model.name, kind.stage)
+
+    async def ends_run(self, kind: Kind) -> bool:
+        """Return whether refusals in a row stop the job: not if another process has had an answer in the meantime."""
+        for run, model, stage in ((kind.run, kind.model.name, kind.stage), (kind.account.run, None, None)):
+            if not run.is_to_be_decided():
+                continue
+            began = run.began
+            try:
+                stops = not await self._any_answer(kind, model, stage, began) and run.began is began
+            finally:
+                run.clear()
+            if stops:
+                if kind.failures is not None:
+                    kind.failures.clear()
+                return True
+        return False
+
+    async def _any_answer(
+        self, kind: Kind, model: str | None, stage: Stage | None, since: datetime | None = None
+    ) -> bool:
         async with self._engine.connect() as connection:
-            return await failures.any_answer(
-                connection, kind.job_id, kind.stage, kind.model.connection, kind.model.name
-            )
-
-    def ends_run(self, kind: Kind, error: ModelCallError) -> bool:
-        """Note a refusal after an answer; return whether it is the last of a run that stops the job.
-
-        Failures that are known to concern their item belong to no run.
-        """
-        if kind.failures is not None or not error.unexplained:
-            return False
-        answer = (error.code, error.status)
-        run = kind.run
-        if run is None or run.answer != answer:
-            run = kind.run = Run(answer)
-        run.calls += 1
-        if run.calls < FIRST_CALLS:
-            return False
-        kind.run = None  # resuming the job counts anew
-        return True
+            of = kind.model.connection
+            return await failures.any_answer(connection, kind.job_id, of, model, stage, since)
 
 
 def _asked(model: Model, stage: Stage) -> tuple[str, str, str, Stage]:

@@ -30,7 +30,7 @@ from app.services.execution.call_rows import (
 )
 from app.services.execution.expected_tokens import ExpectedTokens, beyond
 from app.services.execution.first_calls import FIRST_CALLS, FirstCalls, Kind
-from app.services.execution.permits import Permits
+from app.services.execution.permits import HeldBackError, Permits
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.retries import (
     PROVIDER_UNREACHABLE,
@@ -165,9 +165,8 @@ class ModelCaller:
             attempts.made += 1
             number = claim.attempts_before + attempts.made
             request = ChatRequest(model, system, user, f"{path}/a{number}", self._deadline, turns).placed()
-            sent_at = time.monotonic()
             try:
-                reply = await self._attempt(request, key, claim, stop, number)
+                return await self._sent(request, key, claim, stop, kind, number)
             except ProviderUnreachableError as error:
                 raise stop.fail(_unreachable(error, model)) from error
             except ModelCallError as error:
@@ -179,16 +178,41 @@ class ModelCaller:
                 if follows is Next.STOP_JOB:
                     raise stop.fail(must_stop(error, model, key.stage)) from error
                 if follows is Next.FAIL_ITEM:
-                    if not key.is_dispensable(error) and self._first_calls.ends_run(kind, error):
+                    if await self._first_calls.ends_run(kind):
                         raise stop.fail(must_stop(error, model, key.stage, alike=FIRST_CALLS)) from error
                     raise failed_for_good(error) from error
                 await self._back_off(error, attempts, stop)
-            else:
-                kind.replied(sent_at)
-                return reply
+
+    async def _sent(
+        self,
+        request: ChatRequest,
+        key: CallKey,
+        claim: AnyClaim,
+        stop: StopSignal,
+        kind: Kind,
+        number: int,
+    ) -> ChatReply:
+        """Make an attempt; after refusals in a row only one at a time."""
+        while True:
+            on_trial = kind.is_doubted and await kind.starts_trial(stop)
+            try:
+                return await self._attempt(request, key, claim, stop, kind, number, on_trial=on_trial)
+            except HeldBackError:
+                continue
+            finally:
+                if on_trial:
+                    kind.account.trial.release()
 
     async def _attempt(
-        self, request: ChatRequest, key: CallKey, claim: AnyClaim, stop: StopSignal, number: int
+        self,
+        request: ChatRequest,
+        key: CallKey,
+        claim: AnyClaim,
+        stop: StopSignal,
+        kind: Kind,
+        number: int,
+        *,
+        on_trial: bool,
     ) -> ChatReply:
         """One attempt. Once it has been sent it is awaited and accounted for, even if the shard is stopped: its reservation is settled by its row.
 
@@ -197,7 +221,10 @@ class ModelCaller:
         """
         model, call, task = request.model, new_uuid(), current_task()
         expected = self._tokens.of(request, key.stage)
-        async with self._permits.permit(request, call, claim, key.stage, expected, stop, task) as permit:
+        held_back = None if on_trial else kind
+        async with self._permits.permit(
+            request, call, claim, key.stage, expected, stop, task, held_back
+        ) as permit:
             sent = Attempt(call, model, key, claim, number, datetime.now(UTC))
             started = time.perf_counter()
             try:
@@ -215,6 +242,8 @@ class ModelCaller:
                 took = _milliseconds(started)
                 account(self._writer, unanswered_row(sent, took, error, self._prices), sent, permit.counted)
                 self._limiter.observe(model.connection, model.name, _observed_failure(error, request, took))
+                if error.unexplained and not key.is_dispensable(error):
+                    kind.refused(error, sent.started_at)
                 raise
             except Exception:
                 account(
@@ -224,6 +253,7 @@ class ModelCaller:
                     permit.counted,
                 )
                 raise
+            kind.answered(sent.started_at)
             took = _milliseconds(started)
             account(self._writer, answered_row(sent, took, reply, self._prices), sent, permit.counted)
             more = beyond(model, expected, reply.usage)

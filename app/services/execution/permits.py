@@ -20,6 +20,7 @@ from app.ports import ChatModel, LimiterUnavailableError, PriceBook, RateLimiter
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.call_rows import worst_case
 from app.services.execution.fair_queue import FairQueue, Turn
+from app.services.execution.first_calls import Kind
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.stop_signal import StopSignal
 from app.services.providers.connection_book import is_of_tenant
@@ -31,6 +32,10 @@ SLOT_SECONDS = 0.1
 
 MOST_IDLE = 1000
 """Of how many models without a call the queues are kept."""
+
+
+class HeldBackError(Exception):
+    """The call has to wait for a trial: the provider refused the last ones."""
 
 
 class _ModelGate(NamedTuple):
@@ -70,6 +75,7 @@ class Permits:
         expected: Usage,
         stop: StopSignal,
         task: asyncio.Task[object],
+        kind: Kind | None = None,
     ) -> "Permit":
         """The permit to send a call, for as long as the call is on the wire: ``async with permits.permit(…) as permit``.
 
@@ -81,9 +87,10 @@ class Permits:
             expected: Tokens that it will take, about.
             stop: Of its shard.
             task: The current one.
+            kind: Holds the call back while its refusals are doubted; ``None`` for a call on trial.
         """
         queue, counted = self.gate(request.model.connection, request.model.name)
-        return Permit(self, request, call_id, claim, stage, expected, stop, task, queue, counted)
+        return Permit(self, request, call_id, claim, stage, expected, stop, task, kind, queue, counted)
 
     def gate(self, connection: str, model: str) -> _ModelGate:
         """The queue and the counters of a model."""
@@ -100,8 +107,9 @@ class Permits:
 class Permit:
     """To be entered once.
 
-    Entering raises :class:`app.services.execution.stop_signal.StoppedError` if the shard was stopped before, and
-    :class:`app.ports.ProviderUnreachableError` if the server has been away for too long; then nothing is held.
+    Entering raises :class:`app.services.execution.stop_signal.StoppedError` if the shard was stopped before,
+    :class:`app.ports.ProviderUnreachableError` if the server has been away for too long, and :class:`HeldBackError`;
+    then nothing is held.
 
     Attributes:
         counted: Where the calls to the model are counted.
@@ -115,6 +123,7 @@ class Permit:
     _expected: Usage
     _stop: StopSignal
     _task: asyncio.Task[object]
+    _kind: Kind | None
     _queue: FairQueue
     counted: Calls
     _turn: Turn | None = None
@@ -128,7 +137,9 @@ class Permit:
                 # Before its price and its limits are asked for.
                 await permits.chat.prepare(self._request.model.connection, self._claim.tenant)
                 turn = await (self._take_turn_and_pay() if self._claim.budgeted else self._take_turn())
+                self._check_held_back()
                 await self._take_slot()
+                self._check_held_back()
                 model = self._request.model
                 turn.passed(by_time=permits.limiter.is_full(model.connection, model.name))
         except BaseException:
@@ -145,6 +156,10 @@ class Permit:
         self.counted.in_flight -= 1
         self._permits.writer.on_the_wire -= 1
         self._give_back()
+
+    def _check_held_back(self) -> None:
+        if self._kind is not None and self._kind.is_doubted:
+            raise HeldBackError
 
     def _give_back(self) -> None:
         if self._slot is not None:
