@@ -2763,7 +2763,7 @@ class JudgeCall(TypedDict):
     raw: str | None
     """The reply; `null` where there is none. Untrusted text."""
     error: str | None
-    """Why there is no reply. Untrusted text."""
+    """Why there is no reply, or none to the follow-up. Untrusted text."""
     finish_reason: FinishReason | None
     """Why the reply ended."""
     thoughts: str | None
@@ -2801,9 +2801,11 @@ class JudgeRepairs(TypedDict):
     unread: int
     """Verdicts and grades whose first reply could not be read."""
     repaired: int
-    """Of these, those that the second reply gave."""
+    """Those that the second reply gave."""
     unparsed: int
     """The others: no figure contains them."""
+    failed: NotRequired[int]
+    """The unparsed ones whose follow-up request failed: there is no second reply."""
     judge: str
 
 
@@ -2849,7 +2851,7 @@ class UnitVerdict(TypedDict):
     raw: str | None
     """The judge's reply; `null` if it was not asked or did not answer. Untrusted text."""
     error: str | None
-    """Why there is no reply; `null` if there is one. Untrusted text."""
+    """Why there is no reply, or none to the follow-up. Untrusted text."""
     in_character: bool | None
     """Whether the score lies in the persona's level; `null` without a score or a persona."""
     group_size: int
@@ -2893,7 +2895,7 @@ class ResponseGrade(TypedDict):
     raw: str | None
     """The judge's reply; `null` if it was not asked or did not answer. Untrusted text."""
     error: str | None
-    """Why there is no reply. Untrusted text."""
+    """Why there is no reply, or none to the follow-up. Untrusted text."""
     reused: ReplyOrigin | None
     """Where the reply was reused from, if no call was made."""
     suspicion: Suspicion | None
@@ -3795,9 +3797,11 @@ class Repairs(TypedDict):
     unread: int
     """Verdicts and grades whose first reply could not be read."""
     repaired: int
-    """Of these, those that the second reply gave."""
+    """Those that the second reply gave."""
     unparsed: int
     """The others: no figure contains them."""
+    failed: NotRequired[int]
+    """The unparsed ones whose follow-up request failed: there is no second reply."""
 
 
 class RereadExample(TypedDict):
