@@ -235,6 +235,7 @@ def connected_stack(
     databases: Databases,
     template: str,
     workers: int = 1,
+    /,
     **keys: str,
 ) -> Iterator[Stack]:
     """Runs a stack whose operator's file has these connections, on databases of its own.

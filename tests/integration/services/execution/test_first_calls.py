@@ -11,7 +11,7 @@ from app.domain.providers.failure import remedy
 from app.domain.providers.model import ChatReply, ChatRequest
 from app.ports import FailureKind, ModelCallError
 from app.services.execution import first_calls
-from app.services.execution.first_calls import FIRST_CALLS
+from app.services.execution.first_calls import DOUBTED_AFTER, FEWEST_TRIALS, FIRST_CALLS
 from app.services.jobs.control import resume_job, retry_job
 from app.services.jobs.view import view_job
 from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids
@@ -240,6 +240,86 @@ class TestARunOfRefusals:
         await resume_job(worker.control, TENANT, job.id)
         await worker.run_all(job)
         assert (await worker.finalize(job)).completeness == "full"
+
+    async def test_counts_the_calls_of_all_stages_together(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        complete, sent = worker.provider.complete, []
+        provider_of(worker).refusal = None
+
+        async def until_credit_ends(request: ChatRequest) -> ChatReply:
+            sent.append(request.request_id.split("/")[1])
+            reply = await complete(request)
+            if len(sent) > 60:
+                raise UNEXPLAINED
+            return reply
+
+        monkeypatch.setattr(worker.provider, "complete", until_credit_ends)
+        job = await new_job(engine, iterations=100)
+        shards = await shard_ids(engine, job.id)
+        await asyncio.gather(*map(worker.run, shards))
+        assert (await worker.job(job)).status is JobStatus.PAUSED
+        refused = Counter(sent[60:])
+        assert refused["generation"] > 0
+        assert refused["judging"] > 0
+        assert FIRST_CALLS <= refused.total() <= 2 * FIRST_CALLS
+
+    async def test_sends_one_call_at_a_time_before_the_job_stops(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        complete, sent, flying = worker.provider.complete, [], []
+        provider_of(worker).refusal = None
+
+        async def until_credit_ends(request: ChatRequest) -> ChatReply:
+            sent.append(request.request_id)
+            if len(sent) <= 60:
+                return await complete(request)
+            flying.append(request.request_id)
+            beside = len(flying)
+            await asyncio.sleep(0.01)  # others would go, too
+            flying.remove(request.request_id)
+            alone.append(beside == 1)
+            raise UNEXPLAINED
+
+        alone: list[bool] = []
+        monkeypatch.setattr(worker.provider, "complete", until_credit_ends)
+        job = await new_job(engine, iterations=100)
+        await worker.run_all(job)
+        assert (await worker.job(job)).status is JobStatus.PAUSED
+        assert all(alone[-FEWEST_TRIALS:])
+
+    async def test_on_one_worker_does_not_pause_a_job_that_another_serves_well(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        provider_of(worker).refusal = None
+        job = await new_job(engine, iterations=100)
+        first, second, *others = await shard_ids(engine, job.id)
+        other = Worker(engine, Refusing())
+        complete, refused, served = other.provider.complete, [], asyncio.Event()
+
+        async def refuse_a_while(request: ChatRequest) -> ChatReply:
+            reply = await complete(request)
+            if "/generation/" in request.request_id and len(refused) < FIRST_CALLS + FEWEST_TRIALS:
+                refused.append(request.request_id)
+                if len(refused) > DOUBTED_AFTER:
+                    await served.wait()
+                raise UNEXPLAINED
+            return reply
+
+        provider_of(other).refusal = None
+        monkeypatch.setattr(other.provider, "complete", refuse_a_while)
+        async with other.deps.writer.running(), other.deps.leases.running():
+            running = asyncio.create_task(other.run(first))
+            while len(refused) <= DOUBTED_AFTER:  # noqa: ASYNC110 - seen from outside
+                await asyncio.sleep(0.01)
+            await worker.run(second)
+            served.set()
+            await running
+        assert (await worker.job(job)).status is JobStatus.RUNNING
+        for shard in others:
+            await worker.run(shard)
+        ended = await worker.finalize(job)
+        assert (ended.status, ended.completeness) == (JobStatus.COMPLETED, "partial")
 
     async def test_with_an_answer_between_stops_nothing(self, engine: AsyncEngine, worker: Worker) -> None:
         provider = provider_of(worker)
