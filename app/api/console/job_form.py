@@ -254,6 +254,8 @@ class JobForm:
             judging["leave_out"] = left
         if text("repair") == "off":
             judging["repair"] = False
+        if text("refusals") == "judge":
+            judging["refusals"] = "judge"
         controls = dict.fromkeys(self.typed.all("control"), True)
         self._put("control", True if [*controls] == ["without_persona"] else controls)
         self._put("judging", judging, "sentences_per_call")
@@ -261,6 +263,7 @@ class JobForm:
             "/judging/order_check": "order_check",
             "/judging/reply": "reply_form",
             "/judging/repair": "repair",
+            "/judging/refusals": "refusals",
         }
         reuse = {name: text(f"reuse_{name}") for name in REUSE}
         self._put(
@@ -331,6 +334,7 @@ def _filled(body: Mapping[str, Any], instructions: int) -> Typed:
     found["reply_form"] = judging.get("reply", "")
     found["leave_out"] = judging.get("leave_out", [])
     found["repair"] = "" if judging.get("repair", True) else "off"
+    found["refusals"] = judging.get("refusals", "")
     found["order_check"] = judging.get("order_check", {}).get("share", "")
     for n, one in enumerate(one for one in body["personas"] if not isinstance(one, str)):
         found |= {field("persona", part, n): one[part] for part in ("id", "description")}

@@ -205,13 +205,24 @@ class TestBody:
         both = form(("order_check", "some"), ("sentences_per_call", "4")).body
         assert both == {"judging": {"sentences_per_call": 4, "order_check": {"share": "some"}}}
 
-    def test_has_the_form_of_replies_and_a_judges_profile(self) -> None:
+    def test_has_the_form_of_replies(self) -> None:
         assert form(("reply_form", "choice")).body == {"judging": {"reply": "choice"}}
         assert form(("reply_form", "text")).body == {}
 
     def test_can_leave_unreadable_replies_unparsed(self) -> None:
         assert form(("repair", "off")).body == {"judging": {"repair": False}}
         assert form(("repair", "")).body == {}
+
+    def test_can_ask_the_first_judge_about_unsure_refusals(self) -> None:
+        assert form(("refusals", "judge")).body == {"judging": {"refusals": "judge"}}
+        assert form(("refusals", "")).body == {}
+        assert "refusals" in form().errors([FieldError("/judging/refusals", "wrong")])
+
+    def test_can_leave_sentences_out(self) -> None:
+        both = form(("leave_out", "cut_off"), ("leave_out", "repeated_sentences"))
+        assert both.body == {"judging": {"leave_out": ["cut_off", "repeated_sentences"]}}
+
+    def test_has_a_judges_profile(self) -> None:
         judge = (("judge_model_0", "acme/j"), ("judge_profile_0", "selene"))
         assert form(*judge).body == {"judges": [{"model": "acme/j", "profile": "selene"}]}
         assert "judge_profile_0" in form(*judge).errors([FieldError("/judges/0/profile", "wrong")])
@@ -296,6 +307,7 @@ class TestFormOfABody:
             {"control": {"without_persona": True, "opposite_persona": True}},
             {"reuse": {"judging": "in_job"}, "judging": {"sentences_per_call": 4}},
             {"judging": {"order_check": {"share": 0.05}}, "reasoner": "acme/reasoner"},
+            {"judging": {"refusals": "judge", "repair": False, "leave_out": ["cut_off"]}},
             {"judging": {"reply": "json_schema"}, "judges": [{"model": "acme/j", "profile": "selene"}]},
             {"dimensions": [{"id": "p", "name": "pride", "options": "1) a 2) b", "questions": ["Q?", "R?"]}]},
         ],
