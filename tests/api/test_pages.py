@@ -384,7 +384,7 @@ class TestKeeping:
         assert "Delete this job" in shown
         assert "the job <bdi>gone</bdi> with its results and reports" in shown
         assert post(api, f"/jobs/{job}/archive", {"archived": "true"}).status_code == 303
-        assert "Take from the archive" in look(api, f"/jobs/{job}").text
+        assert "Unarchive" in look(api, f"/jobs/{job}").text
         assert post(api, f"/jobs/{job}/delete").headers["location"] == "/"
         assert api.get(f"/v1/jobs/{job}").status_code == 404
 

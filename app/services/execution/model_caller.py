@@ -178,8 +178,6 @@ class ModelCaller:
                 if follows is Next.STOP_JOB:
                     raise stop.fail(must_stop(error, model, key.stage)) from error
                 if follows is Next.FAIL_ITEM:
-                    if await self._first_calls.ends_run(kind):
-                        raise stop.fail(must_stop(error, model, key.stage, alike=FIRST_CALLS)) from error
                     raise failed_for_good(error) from error
                 await self._back_off(error, attempts, stop)
 
@@ -192,13 +190,18 @@ class ModelCaller:
         kind: Kind,
         number: int,
     ) -> ChatReply:
-        """Make an attempt; after refusals in a row only one at a time."""
+        """Make an attempt; after refusals in a row only one at a time, the decision on the job included."""
         while True:
             on_trial = kind.is_doubted and await kind.starts_trial(stop)
             try:
                 return await self._attempt(request, key, claim, stop, kind, number, on_trial=on_trial)
             except HeldBackError:
                 continue
+            except ModelCallError as error:
+                if error.unexplained and await self._first_calls.ends_run(kind):
+                    stopping = must_stop(error, request.model, key.stage, alike=FIRST_CALLS)
+                    raise stop.fail(stopping) from error
+                raise
             finally:
                 if on_trial:
                     kind.account.trial.release()

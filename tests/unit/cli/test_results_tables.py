@@ -39,10 +39,8 @@ class TestOverview:
             {"judge": "acme/other", "unread": 0, "repaired": 0, "unparsed": 0},
         ]
         text = shown(results() | {"repairs": repairs})
-        assert (
-            "acme/judge was asked once more for 12 verdicts: 10 repaired, 2 still unparsed (1 of them because the follow-up failed)"
-            in text
-        )
+        said = "acme/judge was asked once more for 12 verdicts: 10 repaired, 2 still unparsed"
+        assert f"{said} (1 of them because the follow-up failed)" in " ".join(text.split())
         assert "acme/other was asked" not in text
 
     def test_simulated_figures_are_marked_as_such(self) -> None:

@@ -241,27 +241,26 @@ class TestARunOfRefusals:
         await worker.run_all(job)
         assert (await worker.finalize(job)).completeness == "full"
 
-    async def test_counts_the_calls_of_all_stages_together(
+    async def test_counts_the_calls_to_all_models_of_a_connection_together(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         complete, sent = worker.provider.complete, []
         provider_of(worker).refusal = None
 
         async def until_credit_ends(request: ChatRequest) -> ChatReply:
-            sent.append(request.request_id.split("/")[1])
+            sent.append((request.model.name, request.request_id.split("/")[1]))
             reply = await complete(request)
             if len(sent) > 60:
                 raise UNEXPLAINED
             return reply
 
         monkeypatch.setattr(worker.provider, "complete", until_credit_ends)
-        job = await new_job(engine, iterations=100)
-        shards = await shard_ids(engine, job.id)
-        await asyncio.gather(*map(worker.run, shards))
+        models = (a_model("simulated/sim-faithful"), a_model("simulated/sim-drifting"))
+        job = await new_job(engine, models=models, iterations=100)
+        await asyncio.gather(*map(worker.run, await shard_ids(engine, job.id)))
         assert (await worker.job(job)).status is JobStatus.PAUSED
         refused = Counter(sent[60:])
-        assert refused["generation"] > 0
-        assert refused["judging"] > 0
+        assert len(refused) > 1
         assert FIRST_CALLS <= refused.total() <= 2 * FIRST_CALLS
 
     async def test_sends_one_call_at_a_time_before_the_job_stops(
@@ -295,7 +294,8 @@ class TestARunOfRefusals:
         job = await new_job(engine, iterations=100)
         first, second, *others = await shard_ids(engine, job.id)
         other = Worker(engine, Refusing())
-        complete, refused, served = other.provider.complete, [], asyncio.Event()
+        complete, served = other.provider.complete, asyncio.Event()
+        refused: list[str] = []
 
         async def refuse_a_while(request: ChatRequest) -> ChatReply:
             reply = await complete(request)

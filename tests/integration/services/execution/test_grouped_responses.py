@@ -160,14 +160,11 @@ class TestGroups:
         await worker.run_all(job)
         assert (await verdicts(engine))[4] == (4, "scored", 2, "2", 1)
         context = await JobContexts(engine).get(TENANT, job.id)
-        counted, grouped_call = (await read_judge_calls(engine, job, context, (0, 0, 0), 4)).data
-        assert (counted.purpose, counted.score, counted.error) == ("verdict", 2, None)
-        assert (grouped_call.purpose, grouped_call.unread, grouped_call.raw, grouped_call.error) == (
-            "group",
-            "ambiguous",
-            "S3: 2 or 3",
-            "overlong: no",
-        )
+        calls = (await read_judge_calls(engine, job, context, (0, 0, 0), 4)).data
+        assert [call.error for call in calls if call.purpose == "verdict"] == [None]
+        (grouped_call,) = [call for call in calls if call.purpose == "group"]
+        assert (grouped_call.unread, grouped_call.raw) == ("ambiguous", "S3: 2 or 3")
+        assert grouped_call.error == "overlong: no"
 
     async def test_a_reply_without_any_number_is_followed_by_a_request_for_all(
         self, engine: AsyncEngine, worker: Worker, provider: GroupJudge
