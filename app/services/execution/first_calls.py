@@ -107,9 +107,14 @@ class Run:
     """Refusals in a row with the same answer, in the order in which the calls were sent.
 
     After a few of them calls are sent one at a time, so that a provider that refuses everything gets few more.
+
+    Attributes:
+        began: When the first of the refused calls was sent.
+        calls: The refused calls.
+        is_doubted: Whether calls are to be sent one at a time.
     """
 
-    __slots__ = ("_answer", "_doubted_at", "_is_deciding", "_trials", "began", "calls")
+    __slots__ = ("_answer", "_doubted_at", "_is_deciding", "_trials", "began", "calls", "is_doubted")
 
     def __init__(self) -> None:
         self.clear()
@@ -118,15 +123,9 @@ class Run:
         """Begin anew."""
         self._answer: tuple[str, int | None] | None = None
         self._doubted_at: datetime | None = None
-        self._is_deciding = False
+        self._is_deciding = self.is_doubted = False
         self._trials = self.calls = 0
         self.began: datetime | None = None
-        """When the first of the refused calls was sent."""
-
-    @property
-    def is_doubted(self) -> bool:
-        """Whether calls are to be sent one at a time."""
-        return self._doubted_at is not None
 
     def refused(self, answer: tuple[str, int | None], sent_at: datetime) -> None:
         """Note a refusal by its code and status."""
@@ -137,7 +136,7 @@ class Run:
         if self._doubted_at is not None:
             self._trials += sent_at > self._doubted_at
         elif self.calls >= DOUBTED_AFTER:
-            self._doubted_at = datetime.now(UTC)
+            self._doubted_at, self.is_doubted = datetime.now(UTC), True
 
     def answered(self, sent_at: datetime) -> None:
         """Note an answer; one to a call that was sent before the run began does not end it."""
