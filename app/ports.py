@@ -32,6 +32,7 @@ class ModelCallError(Exception):
         status: HTTP status; ``None`` where no response came.
         retry_after: Seconds that the provider asked to wait; ``None`` if it did not say.
         maybe_paid: Whether the provider may have worked (and charged) all the same, as after a time-out.
+        usage: Tokens that the provider reports for the failed call; ``None`` if it reports none.
         limits: The provider's rate limits, where the response has news of them.
         most_attempts: After how many attempts the item has failed, where that is fewer than of other failures.
         unexplained: Whether the provider refused the call for a reason that we do not know to concern only its item.
@@ -49,6 +50,7 @@ class ModelCallError(Exception):
         limits: ProviderLimits | None = None,
         most_attempts: int | None = None,
         unexplained: bool = False,
+        usage: Usage | None = None,
     ) -> None:
         super().__init__(message)
         self.unexplained = unexplained
@@ -59,6 +61,11 @@ class ModelCallError(Exception):
         self.maybe_paid = maybe_paid
         self.limits = limits
         self.most_attempts = most_attempts
+        self.usage = usage
+
+    def charge(self, usage: Usage | None) -> None:
+        """Note the tokens that the provider reports beside the failure."""
+        self.usage = self.usage or usage
 
 
 class ProviderProbe(Protocol):

@@ -816,6 +816,8 @@ class BudgetAnswer(TypedDict):
     usd: NotRequired[UsdBudget | None]
     calls: NotRequired[CountBudget | None]
     tokens: NotRequired[CountBudget | None]
+    exceeded_calls: NotRequired[int]
+    """Calls that were billed beyond their worst case, if any. Their model takes one call at a time."""
 
 
 class BudgetIn(TypedDict):

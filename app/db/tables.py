@@ -159,6 +159,8 @@ class Budget(Base):
     calls: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     tokens: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     nanos: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
+    exceeded: Mapped[int] = mapped_column(server_default=text("0"))
+    """Calls that were billed beyond their reservation."""
 
 
 class Reservation(Base):
@@ -178,6 +180,27 @@ class Reservation(Base):
     lease_token: Mapped[int] = mapped_column(BigInteger)
     tokens: Mapped[int] = mapped_column(BigInteger)
     nanos: Mapped[int] = mapped_column(BigInteger)
+    model: Mapped[str] = mapped_column(server_default=text("''"))
+    """``connection/name``."""
+    alone: Mapped[bool] = mapped_column(server_default=text("false"))
+    """Whether the model takes one call at a time, because it exceeded its bound; see :class:`ExceededBound`."""
+
+
+class ExceededBound(Base):
+    """A model that billed a call beyond its reservation, until an operator resets it.
+
+    It takes one call at a time under the tenant's limits, and reserves the largest bill seen.
+    """
+
+    __tablename__ = "exceeded_bounds"
+
+    tenant: Mapped[str] = mapped_column(primary_key=True)
+    model: Mapped[str] = mapped_column(primary_key=True)
+    """``connection/name``."""
+    tokens: Mapped[int] = mapped_column(BigInteger)
+    nanos: Mapped[int] = mapped_column(BigInteger)
+    repeats: Mapped[int]
+    """Bills beyond the largest one seen before, since the model takes one call at a time."""
 
 
 class IdempotencyKey(Base):

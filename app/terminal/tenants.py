@@ -64,6 +64,23 @@ def group(opened: Opened) -> click.Group:
             )
             _show(done(opened, lambda deps: change_limits(deps.engine, tenant, changes)), as_json=as_json)
 
+    @tenants.command(name="reset-bounds")
+    @click.argument("tenant")
+    @click.option(
+        "--model", metavar="CONNECTION/MODEL", help="Only this model; by default all of the tenant's models."
+    )
+    @AS_JSON
+    def reset_bounds(tenant: str, model: str | None, *, as_json: bool) -> None:
+        """Let models that billed calls beyond their worst case take many calls at a time again."""
+        from app.services.keys.tenant_limits import reset_bounds  # noqa: PLC0415
+
+        with told_errors():
+            found = done(opened, lambda deps: reset_bounds(deps.engine, tenant, model))
+            if as_json:
+                print_json({"models": found})
+            else:
+                click.echo("\n".join(found) or "no model of the tenant exceeded its bounds")
+
     @tenants.command(name="list")
     @AS_JSON
     def list_(*, as_json: bool) -> None:

@@ -18,6 +18,11 @@ class Group:
     model: str
     calls: int
 
+    @property
+    def name(self) -> str:
+        """``connection/model``."""
+        return f"{self.connection}/{self.model}"
+
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
@@ -71,6 +76,7 @@ async def form(
     *,
     seconds: float = 0.0,
     cut: bool = False,
+    largest: Amount | None = None,
 ) -> int:
     """Puts waiting calls into a batch, and reserves what they take at worst if the job has a budget.
 
@@ -83,6 +89,7 @@ async def form(
         calls: Their ids.
         seconds: In how many it is to be submitted.
         cut: Whether the budget had no room for more of them.
+        largest: Largest bill of a model that takes one call at a time, which is reserved at least.
 
     Returns:
         The batch's id.
@@ -109,10 +116,17 @@ async def form(
     )
     await connection.execute(
         text(
-            "INSERT INTO reservations (call_id, tenant, job_id, shard_id, lease_token, tokens, nanos)"
-            " SELECT c.id, c.tenant, c.job_id, shard_id, 0, c.tokens, c.nanos FROM batch_calls c"
-            "  JOIN budgets ON budgets.job_id = c.job_id WHERE batch_id = :batch ON CONFLICT DO NOTHING"
+            "INSERT INTO reservations (call_id, tenant, job_id, shard_id, lease_token, tokens, nanos, model, alone)"
+            " SELECT c.id, c.tenant, c.job_id, shard_id, 0, greatest(c.tokens, :tokens), greatest(c.nanos, :nanos),"
+            "  :model, :alone FROM batch_calls c JOIN budgets ON budgets.job_id = c.job_id"
+            "  WHERE batch_id = :batch ON CONFLICT DO NOTHING"
         ),
-        {"batch": batch_id},
+        {
+            "batch": batch_id,
+            "tokens": 0 if largest is None else largest.tokens,
+            "nanos": 0 if largest is None else largest.nanos,
+            "model": group.name,
+            "alone": largest is not None,
+        },
     )
     return batch_id

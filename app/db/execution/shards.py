@@ -25,6 +25,7 @@ class ShardClaim:
         attempts_before: Attempts of its calls are counted from here.
         priority: The job's.
         budgeted: Whether the job has a budget.
+        dollars: Whether the budget, or a cap that the job has to keep, is in dollars.
         waited: Whether the job was still waiting for somebody to begin it.
         shared: Whether there are other tenants, who have keys that are still good.
         queued_seconds: How long ago the shard was announced.
@@ -37,6 +38,7 @@ class ShardClaim:
     attempts_before: int = field(default=0, kw_only=True)
     priority: Priority = field(default=Priority.NORMAL, kw_only=True)
     budgeted: bool = field(default=False, kw_only=True)
+    dollars: bool = field(default=False, kw_only=True)
     waited: bool = field(default=False, kw_only=True)
     shared: bool = field(default=False, kw_only=True)
     queued_seconds: float = field(default=0.0, kw_only=True)
@@ -111,6 +113,9 @@ CLAIMABLE = (
 Shards for which a batch holds answers can be in a job that stands still or ends, too: what is paid for is kept.
 """
 
+IN_DOLLARS = "(b.nanos_limit IS NOT NULL OR b.key_id IS NOT NULL OR b.under_tenant)"
+"""Whether the budget ``b``, or a cap that its job has to keep, is in dollars."""
+
 LEASE_FREE = (
     " UPDATE shards s SET lease_token = lease_token + 1, lease_owner = :owner, parked = false, on_the_wire = NULL,"
     # From when the row is ours, by the database's clock.
@@ -118,6 +123,7 @@ LEASE_FREE = (
     " RETURNING s.id, lease_token, s.tenant, s.job_id, persona, retries, cell_id,"
     " (SELECT ordinal FROM cells WHERE cells.id = cell_id) AS cell, run_start, run_stop,"
     " attempts_before, free.priority, EXISTS (SELECT FROM budgets WHERE budgets.job_id = s.job_id) AS budgeted,"
+    f" EXISTS (SELECT FROM budgets b WHERE b.job_id = s.job_id AND {IN_DOLLARS}) AS dollars,"
     " free.status = 'queued' AS waited,"
     " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant AND revoked_at IS NULL"
     "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared,"
@@ -335,7 +341,7 @@ def _claim_of(row: Any) -> AnyClaim | None:
     if row is None:
         return None
     shard = (row.id, row.lease_token, row.tenant, row.job_id)
-    names = ("attempts_before", "budgeted", "waited", "shared", "queued_seconds")
+    names = ("attempts_before", "budgeted", "dollars", "waited", "shared", "queued_seconds")
     job = {"priority": Priority(row.priority), **{name: getattr(row, name) for name in names}}
     if row.persona is not None:
         return PreparationClaim(*shard, row.persona, row.retries, **job)

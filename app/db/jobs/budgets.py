@@ -13,21 +13,37 @@ from uuid import UUID
 from sqlalchemy import insert, text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.execution.shards import AnyClaim
+from app.db.execution.shards import IN_DOLLARS, AnyClaim
+from app.db.jobs import jobs
 from app.db.tables import Budget as BudgetRow
 from app.domain.jobs.budget import Amount, Budget, Limits, limits_of
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import JobStatus
+from app.domain.providers.failure import BOUND_EXCEEDED, cause, remedy
 
 NOTHING = Amount()
+
+MOST_REPEATS = 2
+"""Bills beyond the largest one seen, of a model that takes one call at a time, that pause a job."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A call that wants to be paid for: its id, under which it will be recorded, and its worst case."""
+    """A call that wants to be paid for.
+
+    Attributes:
+        call_id: Id under which it will be recorded.
+        claim: Claim of its shard.
+        most: Its worst case.
+        model: ``connection/name``.
+        alone: Whether the model takes one call at a time; see :mod:`app.db.jobs.bounds`.
+    """
 
     call_id: UUID
     claim: AnyClaim
     most: Amount
+    model: str
+    alone: bool = False
 
 
 class CapOf(StrEnum):
@@ -65,6 +81,8 @@ class Account:
         spent: What recorded calls took; the worst case of those whose cost is unknown.
         reserved: The worst case of the calls whose outcome is not recorded.
         may_call: Whether the job is active, so that calls may be paid for.
+        exceeded: Calls that were billed beyond their reservation.
+        is_slowed: Whether any of the tenant's models takes one call at a time; known where the account is locked.
         caps: Those of the API key that submitted the job and of its tenant, if they have any; known where the account is locked.
     """
 
@@ -72,6 +90,8 @@ class Account:
     spent: Amount
     reserved: Amount
     may_call: bool
+    exceeded: int = 0
+    is_slowed: bool = False
     caps: tuple[Cap, ...] = ()
 
     def affordable(self, wanted: Sequence[Amount], beside: Amount = NOTHING) -> int:
@@ -88,8 +108,8 @@ class Account:
 
 
 _TAKEN_NANOS = (
-    "CASE WHEN c.usd IS NOT NULL THEN ceil(round((c.usd * 1e9)::numeric, 3))::bigint"
-    " WHEN c.maybe_paid THEN r.nanos ELSE 0 END"
+    "greatest(CASE WHEN c.maybe_paid AND (c.usd IS NULL OR c.input_tokens IS NULL) THEN r.nanos ELSE 0 END,"
+    " ceil(round((c.usd * 1e9)::numeric, 3))::bigint)"
 )
 _TAKEN = (
     "CASE WHEN c.input_tokens IS NOT NULL THEN c.input_tokens + coalesce(c.output_tokens, 0)"
@@ -192,27 +212,53 @@ async def payers_of(connection: AsyncConnection, tenant: str, job_id: str) -> Pa
 
 
 async def lock_account(connection: AsyncConnection, job_id: str) -> Account | None:
-    """A job's account, locked until the transaction ends, after every recorded call has been settled."""
+    """Lock a job's account until the transaction ends, after settling every recorded call.
+
+    Notes the models that billed calls beyond their reservations, and pauses the job if one does so again and again.
+    """
     payers = await _lock(connection, job_id)
     if payers is None:
         return None
     rows = await connection.execute(
         text(
             "WITH settled AS (DELETE FROM reservations r USING calls c"
-            f"  WHERE r.job_id = :job AND c.id = r.call_id RETURNING {_TAKEN}),"
+            "  WHERE r.job_id = :job AND c.id = r.call_id RETURNING c.connection || '/' || c.model AS model,"
+            f"  r.tokens AS most_tokens, r.nanos AS most_nanos, r.alone, {_TAKEN}),"
+            " over AS (SELECT b.tenant, x.model, max(x.tokens) AS tokens, max(x.nanos) AS nanos, count(*) AS calls,"
+            "  count(*) FILTER (WHERE x.alone) AS repeats FROM settled x JOIN budgets b ON b.job_id = :job"
+            "  WHERE (b.tokens_limit IS NOT NULL AND x.tokens > x.most_tokens)"
+            f"  OR ({IN_DOLLARS} AND x.nanos > x.most_nanos) GROUP BY b.tenant, x.model),"
+            " noted AS (INSERT INTO exceeded_bounds AS e (tenant, model, tokens, nanos, repeats)"
+            "  SELECT tenant, model, tokens, nanos, repeats FROM over ORDER BY model"
+            "  ON CONFLICT (tenant, model) DO UPDATE SET tokens = greatest(e.tokens, excluded.tokens),"
+            "  nanos = greatest(e.nanos, excluded.nanos), repeats = e.repeats + excluded.repeats"
+            "  RETURNING model, repeats),"
             " s AS (SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens,"
             "  coalesce(sum(nanos), 0)::bigint AS nanos FROM settled),"
             " of_key AS (UPDATE api_keys SET nanos = api_keys.nanos + s.nanos FROM s WHERE id = :key),"
             " of_tenant AS (UPDATE tenant_limits SET nanos = tenant_limits.nanos + s.nanos FROM s"
             "  WHERE tenant = :tenant)"
             " UPDATE budgets SET calls = budgets.calls + s.calls, tokens = budgets.tokens + s.tokens,"
-            " nanos = budgets.nanos + s.nanos FROM s WHERE job_id = :job"
+            " nanos = budgets.nanos + s.nanos, exceeded = exceeded + (SELECT coalesce(sum(calls), 0) FROM over)"
+            " FROM s WHERE job_id = :job"
             " RETURNING calls_limit, tokens_limit, nanos_limit, budgets.calls, budgets.tokens, budgets.nanos,"
-            " (SELECT status FROM jobs WHERE id = :job) AS status"
+            " (SELECT status FROM jobs WHERE id = :job) AS status, exceeded,"
+            " EXISTS (SELECT FROM noted) OR EXISTS (SELECT FROM exceeded_bounds e WHERE e.tenant = budgets.tenant)"
+            "  AS is_slowed,"
+            " (SELECT min(model) FROM noted JOIN over USING (model) WHERE over.repeats > 0"
+            "  AND noted.repeats >= :most_repeats) AS stopped_by"
         ),
-        {"job": job_id, "key": payers.key_id, "tenant": payers.tenant},
+        {
+            "job": job_id,
+            "key": payers.key_id,
+            "tenant": payers.tenant,
+            "most_repeats": MOST_REPEATS,
+        },
     )
     row = rows.one()
+    status = row.status
+    if row.stopped_by is not None and await _stop(connection, job_id, row.stopped_by):
+        status = JobStatus.PAUSED
     reserved = await connection.execute(
         text(
             "SELECT count(*), coalesce(sum(tokens), 0)::bigint, coalesce(sum(nanos), 0)::bigint"
@@ -220,8 +266,20 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
         ),
         {"job": job_id},
     )
-    account = _account(row.status, row[:3], row[3:6], reserved.one())
-    return replace(account, caps=await read_caps(connection, payers))
+    account = _account(status, row[:3], row[3:6], reserved.one(), row.exceeded)
+    return replace(account, is_slowed=row.is_slowed, caps=await read_caps(connection, payers))
+
+
+async def _stop(connection: AsyncConnection, job_id: str, model: str) -> bool:
+    """Pause a job one of whose models keeps exceeding its bound."""
+    error = JobError(
+        code=BOUND_EXCEEDED,
+        cause=cause(BOUND_EXCEEDED, None, model),
+        detail="calls were billed beyond the largest bill seen before, which was reserved for them",
+        model=model,
+        remedy=remedy(BOUND_EXCEEDED, None, model),
+    )
+    return await jobs.move(connection, job_id, to=JobStatus.PAUSED, reason=BOUND_EXCEEDED, error=error)
 
 
 async def _lock(connection: AsyncConnection, job_id: str) -> Payers | None:
@@ -300,17 +358,20 @@ async def read_account(connection: AsyncConnection, tenant: str, job_id: str) ->
             " count(*) FILTER (WHERE NOT recorded),"
             " coalesce(sum(most_tokens) FILTER (WHERE NOT recorded), 0)::bigint,"
             " coalesce(sum(most_nanos) FILTER (WHERE NOT recorded), 0)::bigint,"
-            " (SELECT status FROM jobs WHERE id = :job AND tenant = :tenant) AS status"
+            " (SELECT status FROM jobs WHERE id = :job AND tenant = :tenant) AS status, b.exceeded"
             " FROM budgets b LEFT JOIN r ON true WHERE b.job_id = :job AND b.tenant = :tenant GROUP BY b.job_id"
         ),
         {"job": job_id, "tenant": tenant},
     )
     row = rows.first()
-    return None if row is None else _account(row.status, row[:3], row[3:6], row[6:9])
+    return None if row is None else _account(row.status, row[:3], row[3:6], row[6:9], row.exceeded)
 
 
-def _account(status: str, limits: Sequence[Any], spent: Sequence[Any], reserved: Sequence[Any]) -> Account:
-    return Account(Limits(*limits), Amount(*spent), Amount(*reserved), JobStatus(status).may_call)
+def _account(
+    status: str, limits: Sequence[Any], spent: Sequence[Any], reserved: Sequence[Any], exceeded: int
+) -> Account:
+    may_call = JobStatus(status).may_call
+    return Account(Limits(*limits), Amount(*spent), Amount(*reserved), may_call, exceeded)
 
 
 async def reserve(connection: AsyncConnection, job_id: str, calls: Sequence[Wanted]) -> None:
@@ -322,13 +383,16 @@ async def reserve(connection: AsyncConnection, job_id: str, calls: Sequence[Want
         "leases": [call.claim.token for call in calls],
         "tokens": [call.most.tokens for call in calls],
         "nanos": [call.most.nanos for call in calls],
+        "models": [call.model for call in calls],
+        "alone": [call.alone for call in calls],
     }
     await connection.execute(
         text(
-            "INSERT INTO reservations (call_id, tenant, job_id, shard_id, lease_token, tokens, nanos)"
-            " SELECT id, tenant, :job, shard, lease, tokens, nanos FROM unnest(CAST(:ids AS uuid[]),"
+            "INSERT INTO reservations (call_id, tenant, job_id, shard_id, lease_token, tokens, nanos, model, alone)"
+            " SELECT id, tenant, :job, shard, lease, tokens, nanos, model, alone FROM unnest(CAST(:ids AS uuid[]),"
             "  CAST(:tenants AS text[]), CAST(:shards AS bigint[]), CAST(:leases AS bigint[]),"
-            "  CAST(:tokens AS bigint[]), CAST(:nanos AS bigint[])) AS wanted (id, tenant, shard, lease, tokens, nanos)"
+            "  CAST(:tokens AS bigint[]), CAST(:nanos AS bigint[]), CAST(:models AS text[]), CAST(:alone AS boolean[]))"
+            "  AS wanted (id, tenant, shard, lease, tokens, nanos, model, alone)"
             " ON CONFLICT DO NOTHING"
         ),
         columns | {"job": job_id},
@@ -348,7 +412,12 @@ _SAME_CAP = {
     CapOf.TENANT: "o.tenant = b.tenant AND o.under_tenant AND b.under_tenant",
 }
 
-_UNRECORDED = "NOT EXISTS (SELECT FROM calls c WHERE c.id = r.call_id)"
+LIVE = (
+    "NOT EXISTS (SELECT FROM calls c WHERE c.id = r.call_id)"
+    " AND (EXISTS (SELECT FROM shards s WHERE s.id = r.shard_id AND s.lease_token = r.lease_token"
+    "  AND s.lease_expires_at > clock_timestamp()) OR EXISTS (SELECT FROM batch_calls b WHERE b.id = r.call_id))"
+)
+"""Whether the call of a reservation ``r`` is on its way in a worker that lives, or in a batch."""
 
 
 async def any_outstanding(connection: AsyncConnection, job_id: str, cap: CapOf | None = None) -> bool:
@@ -366,13 +435,7 @@ async def any_outstanding(connection: AsyncConnection, job_id: str, cap: CapOf |
         others = f"SELECT o.job_id FROM budgets b JOIN budgets o ON {_SAME_CAP[cap]} WHERE b.job_id = :job"
         whose = f"r.job_id IN ({others})"
     rows = await connection.execute(
-        text(
-            "SELECT EXISTS (SELECT FROM reservations r JOIN shards s ON s.id = r.shard_id"
-            f" WHERE {whose} AND {_UNRECORDED} AND s.lease_token = r.lease_token"
-            " AND s.lease_expires_at > clock_timestamp())"
-            " OR EXISTS (SELECT FROM reservations r JOIN batch_calls b ON b.id = r.call_id"
-            f"  WHERE {whose} AND {_UNRECORDED})"
-        ),
+        text(f"SELECT EXISTS (SELECT FROM reservations r WHERE {whose} AND {LIVE})"),
         {"job": job_id},
     )
     return bool(rows.scalar_one())

@@ -412,12 +412,13 @@ async def count_resumption(connection: AsyncConnection, job_id: str) -> None:
 
 
 async def forget_resumptions(connection: AsyncConnection, job_id: str) -> None:
-    """Reset the count of resumptions if a call was answered since the last one."""
+    """Reset the count of resumptions if the server that is away again has answered a call since the last one."""
     await connection.execute(
         text(
             "UPDATE jobs SET resumptions = 0 WHERE id = :job AND resumptions > 0 AND EXISTS"
             " (SELECT FROM calls JOIN shards ON shards.id = calls.shard_id WHERE shards.job_id = :job"
-            " AND calls.outcome = 'ok' AND calls.started_at > jobs.resumed_at)"
+            " AND calls.outcome = 'ok' AND calls.started_at > jobs.resumed_at"
+            " AND calls.connection = split_part(jobs.error ->> 'model', '/', 1))"
         ),
         {"job": job_id},
     )

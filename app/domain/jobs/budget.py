@@ -44,6 +44,12 @@ class Amount:
     def __add__(self, other: "Amount") -> "Amount":
         return Amount(self.calls + other.calls, self.tokens + other.tokens, self.nanos + other.nanos)
 
+    def at_least(self, other: "Amount") -> "Amount":
+        """Return the larger of both in each currency."""
+        return Amount(
+            max(self.calls, other.calls), max(self.tokens, other.tokens), max(self.nanos, other.nanos)
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:

@@ -130,6 +130,11 @@ class BudgetAnswer(Answer):
     usd: UsdBudget | None = Field(None, exclude_if=_is_missing)
     calls: CountBudget | None = Field(None, exclude_if=_is_missing)
     tokens: CountBudget | None = Field(None, exclude_if=_is_missing)
+    exceeded_calls: int = Field(
+        0,
+        exclude_if=lambda calls: calls == 0,
+        description="Calls that were billed beyond their worst case, if any. Their model takes one call at a time.",
+    )
 
 
 class BatchProgress(Answer):

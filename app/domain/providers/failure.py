@@ -33,6 +33,10 @@ NO_MODEL = "model_not_found"
 """OpenAI's code for a model that does not exist; also ours for providers that say so in words."""
 NO_SYSTEM_MESSAGE = "system_message_not_supported"
 """Our code for a model whose chat template, or whose provider, takes no system message."""
+BOUND_EXCEEDED = "bound_exceeded"
+"""Why a job is paused whose model keeps billing more than is reserved for its calls."""
+PRICE_UNKNOWN = "price_unknown"
+"""Why a job with a limit in dollars is paused one of whose models has no price any more."""
 _CAUSES: Mapping[str, str] = {
     **dict.fromkeys(NO_CREDIT_CODES, _CREDIT),
     STREAM_ONLY: "{who} answers {model} only with an event stream",
@@ -41,6 +45,7 @@ _CAUSES: Mapping[str, str] = {
     "DeploymentNotFound": _NO_MODEL,
     "account_deactivated": "{who} has deactivated the account",
     "authentication_error": _REJECTED,
+    BOUND_EXCEEDED: "{who} bills calls of {model} beyond their worst case",
     "connection_lost": "the server of {who} closed the connection",
     "context_length_exceeded": "the prompts exceed the context length of {model}",
     "invalid_api_key": _REJECTED,
@@ -50,6 +55,7 @@ _CAUSES: Mapping[str, str] = {
     "model_decommissioned": "{who} no longer serves {model}",
     "model_not_found": _NO_MODEL,
     "not_found_error": _NO_MODEL,
+    PRICE_UNKNOWN: "no price is known for {model} at {who}",
     "request_too_large": "a request to {who} is larger than its rate limit",
     "timeout": "{who} did not answer in time",
 }
@@ -83,6 +89,8 @@ _REMEDIES: Mapping[str, str] = {
     STREAM_ONLY: "Set `stream: true` for the connection.",
     "address_refused": "Use a public https address, or have the operator allow its network.",
     "authentication_error": _KEY,
+    BOUND_EXCEEDED: "Submit with a higher `max_tokens` or another model. Or have the operator check the server and run"
+    " `assay tenants reset-bounds`, then resume the job.",
     "connection_failed": _UNREACHABLE,
     "connection_lost": _UNREACHABLE,
     "context_length_exceeded": "Submit with a model that has a longer context.",
@@ -96,6 +104,7 @@ _REMEDIES: Mapping[str, str] = {
     "no_score": "Check the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",
     "no_usable_text": "Check the responses' errors. A higher `max_tokens`, a different wording or another model may help.",
     "not_found_error": _MODEL,
+    PRICE_UNKNOWN: "Have the operator set a price for the model in `prices` of {who}, then resume the job.",
     "preparation_failed": "Submit with another reasoner, or with a higher `max_tokens` for the reasoner.",
     "provider_unreachable": f"{_UNREACHABLE} The job resumes automatically once the server answers, six times at most without an answered call between.",
     "request_too_large": "Ask {who} for a higher limit, or use shorter texts.",

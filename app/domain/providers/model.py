@@ -269,6 +269,7 @@ class ChatReply(NamedTuple):
             not think.
         provider_finish_reason: Why it stopped in the provider's words, if ``finish_reason`` is ``OTHER``, or ``UNSTATED`` because
             the words are not known.
+        reported_usd: Cost in US dollars that the provider reports without usable counts of tokens.
     """
 
     text: str
@@ -280,6 +281,7 @@ class ChatReply(NamedTuple):
     limits: ProviderLimits | None = None
     thoughts: str | None = None
     provider_finish_reason: str | None = None
+    reported_usd: float | None = None
 
     @property
     def no_answer(self) -> str | None:

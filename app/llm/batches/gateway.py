@@ -13,7 +13,8 @@ from app.llm.connections.connections import Connection, Connections
 from app.llm.connections.retired import Retired
 from app.llm.gateway import Fetch, fetch_connection, no_other
 from app.llm.replies import errors
-from app.ports import BATCH_LOST, UploadedBatch
+from app.llm.replies.usage import billed_usage
+from app.ports import BATCH_LOST, ModelCallError, UploadedBatch
 
 if TYPE_CHECKING:
     from app.llm.batches.anthropic import AnthropicBatches
@@ -72,8 +73,14 @@ class BatchGateway:
         """The reply in what came for one call."""
         if answer == BATCH_LOST:
             lost = {"code": "batch_lost", "message": "its batch is not to be found"}
-            raise errors.unanswered(lost, None, maybe_paid=True)
-        return self._endpoints[connection].decode(answer)
+            raise errors.unanswered(lost, None)
+        try:
+            return self._endpoints[connection].decode(answer)
+        except ModelCallError as error:
+            from app.llm.batches.batch_wire import object_of  # noqa: PLC0415 - with the SDKs
+
+            error.charge(billed_usage([object_of(answer)]))
+            raise
 
     async def upload(
         self, connection: str, file_name: str, calls: AsyncIterator[tuple[str, str]]

@@ -121,6 +121,7 @@ class Connection:
         allow_extra: Fields that jobs may set in ``extra`` beside those that all may; the operator says so.
         stream: Whether calls ask for server-sent events, for a server that answers no other way.
         server: Its server program, which decides how a constrained reply is requested.
+        trust_cost: Whether a cost that its replies report is charged even if it is lower than the price.
         guard: Says to which addresses it may lead; ``None`` for all, where the operator configured it.
         tenant: Whose jobs may call it; ``None`` for everybody's, where the operator configured it.
     """
@@ -138,6 +139,7 @@ class Connection:
     allow_extra: tuple[str, ...] = ()
     stream: bool = False
     server: ServerName | None = None
+    trust_cost: bool = False
     guard: Guard | None = None
     tenant: str | None = None
 
@@ -251,6 +253,7 @@ class _Entry(_Section):
     allow_extra: tuple[Annotated[str, AfterValidator(_free_field)], ...] = ()
     stream: bool = False
     server: ServerName | None = None
+    trust_cost: bool = False
 
 
 class _File(_Section):
@@ -386,6 +389,7 @@ def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
         allow_extra=entry.allow_extra,
         stream=entry.stream,
         server=entry.server,
+        trust_cost=entry.trust_cost,
     )
 
 

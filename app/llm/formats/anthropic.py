@@ -7,12 +7,13 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, Usage
+from app.domain.providers.model import ChatReply, ChatRequest
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
 from app.llm.models.table import with_parameters
 from app.llm.replies import errors
+from app.llm.replies.usage import read_usage
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
 
@@ -51,22 +52,12 @@ class AnthropicChat(Chat):
         said = reply.of_parts(blocks)
         stopped = body.get("stop_reason")
         finish_reason = wire.finish_reason(stopped)
-        counts = body.get("usage")
         return ChatReply(
             text=said.text,
             finish_reason=finish_reason,
-            usage=_usage(counts) if isinstance(counts, dict) else None,
+            usage=read_usage(wire.mapping(body.get("usage")), said.characters),
             model_snapshot=wire.short_text(body.get("model")),
             provider_request_id=wire.short_text(headers.get("request-id")),
             thoughts=said.thoughts,
             provider_finish_reason=wire.unusual_word(stopped, finish_reason),
         )
-
-
-def _usage(counts: Mapping[str, object]) -> Usage | None:
-    """The API counts what came from the cache, or went into it, beside ``input_tokens``; we count it within."""
-    cached = wire.count(counts.get("cache_read_input_tokens")) or 0
-    written = wire.count(counts.get("cache_creation_input_tokens")) or 0
-    fresh = wire.count(counts.get("input_tokens"))
-    total = None if fresh is None else fresh + cached + written
-    return wire.usage(total, counts.get("output_tokens"), cached, written)

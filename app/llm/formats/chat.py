@@ -14,13 +14,16 @@ from app.domain.providers.model import ChatReply, ChatRequest, ProviderLimits
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, wire
 from app.llm.replies import errors
+from app.llm.replies.error_bodies import parsed
 from app.llm.replies.limit_headers import LimitHeaders
 from app.llm.replies.redact_key import keyless
 from app.llm.replies.transport_reply import Reply
+from app.llm.replies.usage import billed_usage
 from app.llm.transports import TransportKind
 from app.llm.transports.body import Body, BodyForms, EmptyBody
 from app.llm.transports.choice import open_transport
 from app.llm.transports.sdk import Client, Faults
+from app.ports import ModelCallError
 
 PROBE_DEADLINE_SECONDS = 10.0
 
@@ -101,8 +104,12 @@ class Chat(ABC):
 
     def _read(self, reply: Reply, limits: ProviderLimits | None) -> ChatReply:
         is_stream = events.is_stream(reply)
-        body = self.assemble(reply, self._key) if is_stream else wire.json_object(reply)
-        read = self.read(body, reply.headers, self._key)
+        try:
+            body = self.assemble(reply, self._key) if is_stream else wire.json_object(reply)
+            read = self.read(body, reply.headers, self._key)
+        except ModelCallError as error:
+            error.charge(billed_usage(list(events.objects(reply)) if is_stream else [parsed(reply.body)]))
+            raise
         return keyless(read if limits is None else read._replace(limits=limits), self._key)
 
     def _sent(self, request: ChatRequest) -> dict[str, object]:

@@ -5,6 +5,7 @@ https://platform.openai.com/docs/api-reference/chat-streaming and https://platfo
 Errors within a stream: https://openrouter.ai/docs/api/reference/streaming#handling-errors-during-streaming and vLLM's ``data: {"error": …}``.
 """
 
+import contextlib
 import io
 import re
 from collections.abc import Iterator, Mapping
@@ -199,10 +200,15 @@ def _object(event: _Event, reply: Reply, key: SecretStr | None, *, started: bool
     return data
 
 
+def objects(reply: Reply) -> Iterator[object]:
+    """Yield the parsed data of a stream's events, as far as it is JSON."""
+    for event in _events(reply.body):
+        with contextlib.suppress(ValueError, RecursionError):
+            yield wire.loads(event.data)
+
+
 def _failed(fault: object, reply: Reply, key: SecretStr | None, *, started: bool) -> ModelCallError:
-    failure = errors.refused_in_reply(fault, reply.headers, key)
-    failure.maybe_paid = failure.maybe_paid or started  # what came before it may be charged
-    return failure
+    return errors.refused_in_reply(fault, reply.headers, key, started=started)
 
 
 def _events(content: bytes) -> Iterator[_Event]:

@@ -1,6 +1,6 @@
 """OpenAI's Chat Completions, and every server that speaks its format."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import httpx2
@@ -15,6 +15,7 @@ from app.llm.formats.reply import Replied
 from app.llm.models.table import with_parameters
 from app.llm.replies import errors
 from app.llm.replies.texts import storable
+from app.llm.replies.usage import read_usage, reported_usd
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
 
@@ -50,10 +51,9 @@ class OpenAIChat(Chat):
             # Gemini's reply to a prompt that its filter blocked
             choices = [{"finish_reason": "content_filter"}]
         choice = choices[0] if isinstance(choices, list) and choices else None
-        if isinstance(choice, dict) and choice.get(
-            "error"
-        ):  # OpenRouter's, of a provider that failed on the way
-            raise errors.refused_in_reply(choice["error"], headers, key)
+        if isinstance(choice, dict) and choice.get("error"):
+            # OpenRouter's, of a provider that failed on the way
+            raise errors.refused_in_reply(choice["error"], headers, key, started=True)
         stopped = choice.get("finish_reason") if isinstance(choice, dict) else None
         message = choice.get("message") if isinstance(choice, dict) else None
         if message is None and wire.finish_reason(stopped) is FinishReason.CONTENT_FILTER:
@@ -62,43 +62,18 @@ class OpenAIChat(Chat):
             raise errors.malformed("the reply has no choice with a message")
         said, finish_reason = _answer(message, stopped)
         counts = _counts(body, choice)
+        usage = read_usage(counts, said.characters)
         return ChatReply(
             text=said.text,
             finish_reason=finish_reason,
-            usage=wire.usage(
-                _named(counts, _READ),
-                _returned(counts),
-                _cached(counts),
-                reasoning_tokens=wire.mapping(counts.get("completion_tokens_details")).get(
-                    "reasoning_tokens"
-                ),
-                reported_usd=_reported_usd(counts),
-            ),
+            usage=usage,
+            reported_usd=reported_usd(counts) if usage is None else None,
             model_snapshot=wire.short_text(body.get("model")),
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
             provider_request_id=wire.short_text(headers.get("x-request-id")),
             thoughts=said.thoughts,
             provider_finish_reason=wire.unusual_word(stopped, finish_reason),
         )
-
-
-_READ = ("prompt_tokens", "input_tokens", "promptTokenCount")
-_RETURNED = ("completion_tokens", "output_tokens", "candidatesTokenCount")
-"""Names of the tokens read and returned: those of Chat Completions, of OpenAI's Responses (https://platform.openai.com/docs/api-reference/responses),
-and Gemini's (https://ai.google.dev/api/generate-content#UsageMetadata), which routers pass on."""
-_CACHED = (
-    *("cached_tokens", "prompt_cache_hit_tokens", "cache_read_input_tokens", "num_cached_tokens"),
-    "cachedContentTokenCount",
-)
-"""Names of the cached input tokens at the top level of ``usage``: Moonshot (https://platform.moonshot.ai/docs/api/chat), DeepSeek
-(https://api-docs.deepseek.com/guides/kv_cache), and Anthropic's name, which LiteLLM passes on (https://docs.litellm.ai/docs/completion/prompt_caching)."""
-_DETAILS = ("prompt_tokens_details", "input_tokens_details")
-
-
-def _cached(counts: Mapping[str, Any]) -> int:
-    """Return the input tokens that came from the provider's cache."""
-    holders = (counts, *(wire.mapping(counts.get(details)) for details in _DETAILS))
-    return max(wire.count(holder.get(name)) or 0 for holder in holders for name in _CACHED)
 
 
 def _counts(body: Mapping[str, Any], choice: object) -> Mapping[str, Any]:
@@ -112,40 +87,6 @@ def _counts(body: Mapping[str, Any], choice: object) -> Mapping[str, Any]:
         body.get("usageMetadata"),
     )
     return next((found for each in elsewhere if (found := wire.mapping(each))), {})
-
-
-def _named(counts: Mapping[str, Any], names: Sequence[str]) -> object:
-    return next((counts[name] for name in names if name in counts), None)
-
-
-def _reported_usd(counts: Mapping[str, Any]) -> float | None:
-    """Return the cost of the call that the provider reports.
-
-    OpenRouter's ``cost`` lacks what a key of one's own is charged elsewhere (https://openrouter.ai/docs/use-cases/usage-accounting);
-    Perplexity's is an object (https://docs.perplexity.ai/api-reference/chat-completions-post); DeepInfra names it ``estimated_cost``
-    (https://deepinfra.com/docs/openai_api).
-    """
-    cost = counts.get("cost", counts.get("estimated_cost"))
-    if isinstance(cost, dict):
-        return wire.dollars(cost.get("total_cost"))
-    total = wire.dollars(cost)
-    if total is not None and counts.get("is_byok") is True:
-        upstream = wire.dollars(wire.mapping(counts.get("cost_details")).get("upstream_inference_cost"))
-        return None if upstream is None else total + upstream
-    return total
-
-
-def _returned(counts: Mapping[str, Any]) -> int | None:
-    """Tokens of the answer with its thoughts, which xAI and Gemini count in the total alone.
-
-    https://docs.x.ai/docs/key-information/consumption-and-rate-limits
-    """
-    returned = wire.count(_named(counts, _RETURNED))
-    read = wire.count(_named(counts, _READ))
-    both = wire.count(_named(counts, ("total_tokens", "totalTokenCount")))
-    if returned is None or read is None or both is None:
-        return returned
-    return max(returned, both - read)
 
 
 def _messages(request: ChatRequest) -> list[dict[str, str]]:

@@ -26,6 +26,11 @@ class Replied(NamedTuple):
     text: str
     thoughts: str | None
 
+    @property
+    def characters(self) -> int:
+        """Length of both."""
+        return len(self.text) + len(self.thoughts or "")
+
 
 def of_message(message: Mapping[str, Any]) -> Replied:
     """The answer and the thoughts of a message in OpenAI's format.

@@ -8,14 +8,11 @@ from typing import Any
 from pydantic_core import from_json
 
 from app.domain.judging.stepwise_json import StepwiseDecoder
-from app.domain.providers.model import FinishReason, Usage
+from app.domain.providers.model import FinishReason
 from app.llm.replies import errors
 from app.llm.replies.texts import storable
 from app.llm.replies.transport_reply import Reply
 
-MOST_TOKENS = 2**31 - 1
-MOST_USD = 1000.0
-"""Highest reported cost of one call that is accepted."""
 MOST_FIELDS, MOST_NESTED = 50_000, 100_000
 """Fields of one object in a long reply, and lists and objects in all of it: to make, or free, a million at once takes 0.1 to 0.3 s, in
 which no other thread runs."""
@@ -210,33 +207,3 @@ def unusual_word(value: object, read: FinishReason) -> str | None:
         read is FinishReason.UNSTATED and isinstance(value, str) and value.lower() not in _FINISH_REASONS
     )
     return short_text(value) if unknown or read is FinishReason.OTHER else None
-
-
-def usage(
-    input_tokens: object,
-    output_tokens: object,
-    cached_input_tokens: object,
-    written_input_tokens: int = 0,
-    reasoning_tokens: object = None,
-    reported_usd: object = None,
-) -> Usage | None:
-    """Token counts of a reply; ``None`` unless input and output are both there."""
-    read, returned, cached = count(input_tokens), count(output_tokens), count(cached_input_tokens)
-    if read is None or returned is None:
-        return None
-    cached = min(cached or 0, read)
-    written = min(written_input_tokens, read - cached)
-    return Usage(read, returned, cached, written, count(reasoning_tokens), dollars(reported_usd))
-
-
-def dollars(value: object) -> float | None:
-    """Return a cost in US dollars from a reply; ``None`` if it is not plausible."""
-    if not isinstance(value, int | float) or isinstance(value, bool):
-        return None
-    return float(value) if 0 <= value <= MOST_USD else None
-
-
-def count(value: object) -> int | None:
-    """A number of tokens from a reply; ``None`` where it is none that a call can have."""
-    # What JSON has: no subclass of a number but true and false, which are none.
-    return value if type(value) is int and 0 <= value <= MOST_TOKENS else None

@@ -66,7 +66,7 @@ class GenaiPriceBook:
         """Return the present cost of ``usage``, without volume discounts.
 
         List prices do not apply to a model that is sent a field that the operator allows. A cost that the provider reports may raise
-        the price. It lowers only list prices on the operator's connections: a tenant's server could report too little.
+        the price. It lowers the price only on connections that the operator trusts.
         """
         name = (model.connection, model.name)
         expires, pricing = self._pricings.get(name, (0.0, _unknown))
@@ -87,7 +87,7 @@ class GenaiPriceBook:
         reported = usage.reported_usd
         if reported is None:
             return price
-        lowers = price.source == _LIBRARY and known is not None and known.tenant is None
+        lowers = known is not None and known.trust_cost
         return Price(reported, "provider") if price.usd is None or lowers or reported > price.usd else price
 
 

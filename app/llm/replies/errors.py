@@ -26,6 +26,7 @@ from app.llm.replies.limit_headers import read_limits
 from app.llm.replies.meanings import Meaning, meaning
 from app.llm.replies.texts import storable
 from app.llm.replies.transport_reply import NotConnectedError, ReplyTooLongError, words_of
+from app.llm.replies.usage import billed_usage
 from app.ports import FailureKind, ModelCallError
 from app.telemetry.redaction import traces_of
 
@@ -44,7 +45,12 @@ _LIMIT_AND_REQUESTED = re.compile(r"\bLimit:? ([\d,]+)\b.*?\bRequested:? ([\d,]+
 _UNSENT_BY_AIOHTTP = (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError)
 _UNSENT = (NotConnectedError, httpx2.ConnectError, httpx2.ConnectTimeout, socket.gaierror)
 _ERROR_STATUSES = frozenset(str(status) for status in range(400, 600))
-_PROVIDER_TIMED_OUT = frozenset({408, 504, 524})
+_UNTOUCHED = frozenset({"batch_expired", "batch_canceled", "batch_cancelled"})
+"""Codes of calls that a batch ended without; providers charge only for completed ones:
+https://platform.openai.com/docs/guides/batch, https://platform.claude.com/docs/en/build-with-claude/batch-processing."""
+_FREE_STATUSES = frozenset({401, 403, 429})
+"""Refusals before the model is at work. After any other error the call may be charged, as Azure does with filtered prompts:
+https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter."""
 _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
     400: FailureKind.ITEM,
     403: FailureKind.ITEM,  # one moderated prompt, or a key without the right: then the first calls all fail
@@ -79,7 +85,8 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
         code=readable(code, key),
         status=status,
         retry_after=wait if kind is FailureKind.RETRY else None,
-        maybe_paid=status in _PROVIDER_TIMED_OUT,
+        maybe_paid=status not in _FREE_STATUSES,
+        usage=billed_usage([body]),
         unexplained=kind is FailureKind.ITEM and not item_known and _rule_of(status, fault) is None,
         limits=_limits_of_429(headers) if status == HTTPStatus.TOO_MANY_REQUESTS else None,
     )
@@ -155,7 +162,9 @@ def fault_of(body: Mapping[str, object]) -> object:
     return body if coded or failed or unsuccessful else None
 
 
-def refused_in_reply(fault: object, headers: Mapping[str, str], key: SecretStr | None) -> ModelCallError:
+def refused_in_reply(
+    fault: object, headers: Mapping[str, str], key: SecretStr | None, *, started: bool = False
+) -> ModelCallError:
     """The failure of a call answered with status 200 and an error inside, as routing services do.
 
     They put the status of the provider behind them into ``error.code``, as a number or as text.
@@ -164,10 +173,13 @@ def refused_in_reply(fault: object, headers: Mapping[str, str], key: SecretStr |
         fault: What the reply, or a choice in it, has as its ``error``.
         headers: The reply's headers.
         key: The connection's key, kept out of the message.
+        started: Whether the model was at work, so that the call may be charged whatever the error is.
     """
     code = fault.get("code") if isinstance(fault, dict) else None
     status = str(code) if str(code) in _ERROR_STATUSES else HTTPStatus.BAD_GATEWAY
-    return refused(int(status), {"error": fault}, headers, key)
+    failure = refused(int(status), {"error": fault}, headers, key)
+    failure.maybe_paid = failure.maybe_paid or started
+    return failure
 
 
 def broken_off(code: str = "broken_off") -> ModelCallError:
@@ -232,13 +244,12 @@ def unencodable() -> ModelCallError:
     )
 
 
-def unanswered(fault: object, key: SecretStr | None, *, maybe_paid: bool = False) -> ModelCallError:
+def unanswered(fault: object, key: SecretStr | None) -> ModelCallError:
     """Return the failure of a call that a batch ended without a reply to.
 
     Args:
         fault: The error in its line of the batch; text or nothing is possible.
         key: The connection's key, kept out of the message.
-        maybe_paid: Whether the call may be charged all the same.
     """
     if isinstance(fault, dict) and str(fault.get("code")) in _ERROR_STATUSES:
         return refused_in_reply(fault, {}, key)
@@ -249,7 +260,7 @@ def unanswered(fault: object, key: SecretStr | None, *, maybe_paid: bool = False
         readable(read.words or "the batch ended without it", key),
         kind=FailureKind.RETRY if found is None else found.kind,
         code=readable(_credit_code(read) if found is Meaning.NO_CREDIT else code, key),
-        maybe_paid=maybe_paid,
+        maybe_paid=code not in _UNTOUCHED,
     )
 
 

@@ -178,7 +178,9 @@ async def _upload(deps: ShardDependencies, held: Lease) -> UploadedBatch:
 
 def _was_not_taken(error: ModelCallError) -> bool:
     """Whether an error proves that there is no batch. A 5xx may come after it was made: it is looked for."""
-    return not error.maybe_paid and (error.status is None or error.status < HTTPStatus.INTERNAL_SERVER_ERROR)
+    if error.status is None:
+        return not error.maybe_paid
+    return error.status < HTTPStatus.INTERNAL_SERVER_ERROR and error.status != HTTPStatus.REQUEST_TIMEOUT
 
 
 def _name(held: Lease, number: int) -> str:

@@ -16,8 +16,8 @@ from app.services.execution.call_rows import (
     CallKey,
     account,
     answered_row,
+    priced_worst_case,
     unanswered_row,
-    worst_case,
 )
 from app.services.execution.first_calls import FIRST_CALLS, FirstCalls, Kind
 from app.services.execution.result_writer import Batch, BatchWriter
@@ -110,7 +110,7 @@ class BatchCaller:
         await self.chat.prepare(model.connection, claim.tenant)
         known = self.known.get(path)
         if known is None:
-            self._want(model, system, user, turns, path, claim, claim.attempts_before + 1, waits=0)
+            self._want(model, system, user, turns, key, claim, stop, claim.attempts_before + 1, waits=0)
             raise DeferredError(StopReason.BATCH)
         if known.answer is None:
             raise DeferredError(StopReason.BATCH)
@@ -125,7 +125,7 @@ class BatchCaller:
             follows = attempts.after(error)
             if follows is Next.FAIL_ITEM:
                 raise failed_for_good(error) from error
-            self._want(model, system, user, turns, path, claim, known.attempt + 1, waits=waits)
+            self._want(model, system, user, turns, key, claim, stop, known.attempt + 1, waits=waits)
             if follows is Next.STOP_JOB:
                 raise stop.fail(must_stop(error, model, key.stage)) from error
             raise DeferredError(StopReason.BATCH) from error
@@ -200,19 +200,24 @@ class BatchCaller:
         system: str | None,
         user: str,
         turns: tuple[Message, ...],
-        path: str,
+        key: CallKey,
         claim: AnyClaim,
+        stop: StopSignal,
         attempt: int,
         *,
         waits: int,
     ) -> None:
+        path = key.path(claim.place)
         request = ChatRequest(model, system, user, f"{claim.job_id}/{path}/a{attempt}", turns=turns).placed()
         call = new_uuid()
         try:
             words = self.chat.encode(request)
         except ModelCallError as error:
             raise failed_for_good(error) from error
-        most = worst_case(self.prices, request, len(words.encode()), batched=True)
+        try:
+            most = priced_worst_case(self.prices, request, len(words.encode()), claim, batched=True)
+        except ModelCallError as error:
+            raise stop.fail(must_stop(error, model, key.stage)) from error
         self.wanted.append(
             WantedCall(
                 id=call,

@@ -1,8 +1,9 @@
 """Shards in batch execution: run with the answers so far, then parked until more arrive."""
 
 import contextlib
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
@@ -11,7 +12,8 @@ from app.db.batches import calls as batch_calls
 from app.db.batches import forming
 from app.db.batches.forming import Group, Waiting
 from app.db.execution.shards import AnyClaim, Claim
-from app.db.jobs import budgets, jobs
+from app.db.jobs import bounds, budgets, jobs
+from app.db.jobs.bounds import Exceeded
 from app.db.jobs.budgets import CapOf
 from app.domain.jobs.budget import Amount
 from app.domain.jobs.execution import Execution
@@ -74,6 +76,14 @@ async def _keep(deps: ShardDependencies, claim: Claim, caller: BatchCaller) -> N
         raise StaleClaimError
 
 
+class Due(NamedTuple):
+    """A batch to form: its model, the number of its calls, and what is reserved for each at least."""
+
+    group: Group
+    calls: int
+    largest: Amount | None = None
+
+
 async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int) -> list[int]:
     """Puts the calls of a locked, active job that wait into batches: full ones, and the rest once no shard can add to it.
 
@@ -85,19 +95,26 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
     """
     groups = await forming.waiting(connection, job_id)
     complete = bool(groups) and await forming.all_parked(connection, job_id)
-    due = [(group, size) for group in groups for size in _sizes(group.calls, most_calls, complete=complete)]
+    due = [
+        Due(group, size) for group in groups for size in _sizes(group.calls, most_calls, complete=complete)
+    ]
     if not due:
         return []
     account = await budgets.lock_account(connection, job_id)
+    if account is not None and not account.may_call:  # a model kept exceeding its bound
+        return []
+    if account is not None and account.is_slowed:
+        slowed = await bounds.lock_exceeded(connection, job_id, {group.name for group in groups})
+        due = [*_one_at_a_time(due, slowed)]
     beside = Amount()
     cap: CapOf | None = None
     formed: list[int] = []
     short: dict[Group, Amount] = {}
-    for group, size in due:
+    for group, size, largest in due:
         if group in short:
             continue
         calls = await forming.first_waiting(connection, job_id, group, size)
-        amounts = [call.most for call in calls]
+        amounts = [call.most if largest is None else call.most.at_least(largest) for call in calls]
         count = len(calls) if account is None else account.affordable(amounts, beside)
         if account is not None and count < len(calls):
             short[group] = amounts[0]
@@ -106,10 +123,23 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
                 continue  # what is on its way at its worst case comes back cheaper, and pays for a larger batch
         if count:
             beside = sum(amounts[:count], beside)
-            formed.append(await _form(connection, job_id, group, calls[:count], cut=count < len(calls)))
+            cut = count < len(calls)
+            formed.append(await _form(connection, job_id, group, calls[:count], largest, cut=cut))
     if short and not formed and not await budgets.any_outstanding(connection, job_id, cap):
         await _pause_unless_affordable(connection, job_id, list(short.values()))
     return formed
+
+
+def _one_at_a_time(due: Sequence[Due], exceeded: Mapping[str, Exceeded]) -> Iterator[Due]:
+    """Yield the batches that may be formed now: of a model that exceeded its bound a single call, if none is on its way."""
+    free = {name for name, one in exceeded.items() if not one.is_busy}
+    for batch in due:
+        name = batch.group.name
+        if name in free:
+            free.remove(name)
+            yield Due(batch.group, 1, exceeded[name].largest)
+        elif name not in exceeded:
+            yield batch
 
 
 async def _pause_unless_affordable(
@@ -126,7 +156,13 @@ async def _pause_unless_affordable(
 
 
 async def _form(
-    connection: AsyncConnection, job_id: str, group: Group, calls: Sequence[Waiting], *, cut: bool
+    connection: AsyncConnection,
+    job_id: str,
+    group: Group,
+    calls: Sequence[Waiting],
+    largest: Amount | None,
+    *,
+    cut: bool,
 ) -> int:
     """Forms a batch, which waits the longer the more often in a row a call of it met a rate limit."""
     if cut:
@@ -134,7 +170,7 @@ async def _form(
     waits = max(call.waits for call in calls)
     seconds = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2.0 ** min(waits - 1, 10)) if waits else 0.0
     ids = [call.id for call in calls]
-    return await forming.form(connection, job_id, group, ids, seconds=seconds, cut=cut)
+    return await forming.form(connection, job_id, group, ids, seconds=seconds, cut=cut, largest=largest)
 
 
 def _sizes(calls: int, most: int, *, complete: bool) -> list[int]:

@@ -16,7 +16,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.health import is_away
-from app.db.jobs import budgets, jobs
+from app.db.jobs import bounds, budgets, jobs
 from app.db.jobs.budgets import Account, CapOf, Wanted
 from app.db.reasons import reason
 from app.domain.jobs.contract import JobError
@@ -141,19 +141,20 @@ class BudgetKeeper:
 
     async def _serve_those_here(self, job_id: str, till: _JobReservations) -> None:
         here, unsent = [c for c in till.waiting if not c.paid.done()], list(till.unsent)
+        paid: set[UUID] = set()
         async with self._engine.begin() as connection:
             if unsent:
                 await budgets.refund(connection, unsent)
             account = await budgets.lock_account(connection, job_id)
-            count, exhausted = 0, True  # of a job that is gone, or stands still
+            exhausted = True  # a job that is gone, or stands still
             if account is not None and account.may_call:
-                count, exhausted = await self._reserve(connection, job_id, account, [c.wanted for c in here])
+                paid, exhausted = await self._reserve(connection, job_id, account, [c.wanted for c in here])
         del till.unsent[: len(unsent)]
-        till.short = count < len(here) and not exhausted
-        for number, customer in enumerate(here):
+        till.short = len(paid) < len(here) and not exhausted
+        for customer in here:
             if customer.paid.done():  # it was stopped meanwhile
                 continue
-            if number < count:
+            if customer.wanted.call_id in paid:
                 customer.paid.set_result(True)
             elif exhausted:
                 customer.paid.set_exception(StoppedError(StopReason.JOB_INACTIVE))
@@ -163,22 +164,25 @@ class BudgetKeeper:
     @staticmethod
     async def _reserve(
         connection: AsyncConnection, job_id: str, account: Account, wanted: list[Wanted]
-    ) -> tuple[int, bool]:
-        """How many of the calls are paid for, in their order; and whether the job was paused for want of more."""
+    ) -> tuple[set[UUID], bool]:
+        """Return the ids of the calls that are paid for, and whether the job was paused for want of more."""
+        if account.is_slowed and wanted:
+            models = {w.model for w in wanted}
+            wanted = bounds.due(wanted, await bounds.lock_exceeded(connection, job_id, models))
         count = account.affordable([w.most for w in wanted])
         if wanted and not count:
             cap = account.capped_by(wanted[0].most)
             if await budgets.any_outstanding(connection, job_id, cap):
-                return 0, False
+                return set(), False
             # What was still on its way when the account was read may have been recorded since, for less than its worst case.
             account = await budgets.lock_account(connection, job_id) or account
             count = account.affordable([w.most for w in wanted])
             if not count:
                 await pause_exhausted(connection, job_id, account.capped_by(wanted[0].most))
-                return 0, True
+                return set(), True
         if count:
             await budgets.reserve(connection, job_id, wanted[:count])
-        return count, False
+        return {w.call_id for w in wanted[:count]}, False
 
 
 async def pause_exhausted(connection: AsyncConnection, job_id: str, cap: CapOf | None = None) -> None:

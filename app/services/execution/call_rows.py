@@ -8,6 +8,7 @@ from uuid import UUID
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim, Claim
 from app.domain.jobs.budget import Amount, most_input_tokens, nanos_of
+from app.domain.providers.failure import PRICE_UNKNOWN
 from app.domain.providers.model import ChatReply, ChatRequest, Model, Stage, Usage
 from app.domain.providers.parameters import most_output_tokens
 from app.ports import FailureKind, ModelCallError, PriceBook
@@ -69,8 +70,27 @@ class CallKey(NamedTuple):
         return "/".join([str(part) for part in parts if part is not None])
 
 
+def priced_worst_case(
+    prices: PriceBook, request: ChatRequest, body: int, claim: AnyClaim, *, batched: bool = False
+) -> Amount:
+    """Return what a call takes at worst whose encoded body has ``body`` bytes.
+
+    Raises:
+        ModelCallError: If its job has a limit in dollars and the model's price is not known any more.
+    """
+    model = request.model
+    if claim.dollars and prices.price(model, Usage(1, 1)).usd is None:
+        name = f"{model.connection}/{model.name}"
+        raise ModelCallError(
+            f"the job has a limit in dollars, and no price is known for {name}",
+            kind=FailureKind.JOB,
+            code=PRICE_UNKNOWN,
+        )
+    return worst_case(prices, request, body, batched=batched)
+
+
 def worst_case(prices: PriceBook, request: ChatRequest, body: int, *, batched: bool = False) -> Amount:
-    """What a call takes at worst whose encoded body has ``body`` bytes."""
+    """What a call takes at worst whose encoded body has ``body`` bytes, counting nothing for an unknown price."""
     model = request.model
     sent, returned = most_input_tokens(body), most_output_tokens(model)
     # A user's own field may have the provider store the prompt, which it may charge for.
@@ -109,24 +129,32 @@ class Attempt(NamedTuple):
 
 def unanswered_row(attempt: Attempt, latency_ms: float, error: ModelCallError, prices: PriceBook) -> CallRow:
     """Row of a call that gave no answer."""
-    return lost_row(attempt, latency_ms, error.code, prices)._replace(
-        outcome=error.kind.value, http_status=error.status, maybe_paid=error.maybe_paid, detail=str(error)
+    return _row(attempt, latency_ms, None, error.usage, _cost(attempt, error.usage, prices))._replace(
+        outcome=error.kind.value,
+        code=error.code,
+        http_status=error.status,
+        maybe_paid=error.maybe_paid or error.usage is not None,
+        detail=str(error),
     )
 
 
 def lost_row(attempt: Attempt, latency_ms: float, code: str, prices: PriceBook) -> CallRow:
     """Row of a call whose result is unknown; unless its model is free, it may be paid."""
-    usd = 0.0 if is_free(prices, attempt.model) else None
-    return _row(attempt, latency_ms, None, usd)._replace(outcome=FailureKind.RETRY.value, code=code)
+    usd = _cost(attempt, None, prices)
+    return _row(attempt, latency_ms, None, None, usd)._replace(outcome=FailureKind.RETRY.value, code=code)
 
 
 def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:
     """The row of a call that was answered, with its cost."""
-    if reply.usage is None:
-        usd = 0.0 if is_free(prices, attempt.model) else None
-    else:
-        usd = prices.price(attempt.model, reply.usage, batched=attempt.batch_id is not None).usd
-    return _row(attempt, latency_ms, reply, usd)
+    usd = reply.reported_usd or _cost(attempt, reply.usage, prices)
+    return _row(attempt, latency_ms, reply, reply.usage, usd)
+
+
+def _cost(attempt: Attempt, usage: Usage | None, prices: PriceBook) -> float | None:
+    """Return the cost of an attempt; ``None`` if it is unknown."""
+    if usage is None:
+        return 0.0 if is_free(prices, attempt.model) else None
+    return prices.price(attempt.model, usage, batched=attempt.batch_id is not None).usd
 
 
 def account(writer: BatchWriter, row: CallRow, attempt: Attempt, counted: Calls) -> Batch:
@@ -138,9 +166,10 @@ def account(writer: BatchWriter, row: CallRow, attempt: Attempt, counted: Calls)
     return batch
 
 
-def _row(attempt: Attempt, latency_ms: float, reply: ChatReply | None, usd: float | None) -> CallRow:
+def _row(
+    attempt: Attempt, latency_ms: float, reply: ChatReply | None, usage: Usage | None, usd: float | None
+) -> CallRow:
     call, model, key, claim, number, started_at, batch_id = attempt
-    usage = None if reply is None else reply.usage
     return CallRow(
         id=call,
         tenant=claim.tenant,

@@ -7,6 +7,9 @@ from collections.abc import Callable, Coroutine
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import structlog
+
+from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
 from app.domain.providers.model import ChatReply, ChatRequest, Message, Model
 from app.ports import (
@@ -30,7 +33,7 @@ from app.services.execution.call_rows import (
 )
 from app.services.execution.expected_tokens import ExpectedTokens, beyond
 from app.services.execution.first_calls import FIRST_CALLS, FirstCalls, Kind
-from app.services.execution.permits import HeldBackError, Permits
+from app.services.execution.permits import HeldBackError, Permit, Permits
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.retries import (
     PROVIDER_UNREACHABLE,
@@ -45,6 +48,8 @@ from app.services.execution.retries import (
 )
 from app.services.execution.stop_signal import AbandonedError, StopSignal, current_task
 from app.services.identifiers import new_uuid
+
+log = structlog.get_logger(__name__)
 
 FIRST_BACKOFF_SECONDS = 0.5
 LONGEST_BACKOFF_SECONDS = 60.0
@@ -243,7 +248,7 @@ class ModelCaller:
                 raise
             except ModelCallError as error:
                 took = _milliseconds(started)
-                account(self._writer, unanswered_row(sent, took, error, self._prices), sent, permit.counted)
+                await self._record(unanswered_row(sent, took, error, self._prices), sent, permit)
                 self._limiter.observe(model.connection, model.name, _observed_failure(error, request, took))
                 if error.unexplained and not key.is_dispensable(error):
                     kind.refused(error, sent.started_at)
@@ -258,13 +263,25 @@ class ModelCaller:
                 raise
             kind.answered(sent.started_at)
             took = _milliseconds(started)
-            account(self._writer, answered_row(sent, took, reply, self._prices), sent, permit.counted)
+            await self._record(answered_row(sent, took, reply, self._prices), sent, permit)
             more = beyond(model, expected, reply.usage)
             seen = Observation(CallOutcome.ANSWERED, took / 1000, reply.usage, more, reply.limits)
             self._limiter.observe(model.connection, model.name, seen)
         if reply.usage is not None:
             self._tokens.learn(request, key.stage, reply.usage)
         return reply
+
+    async def _record(self, row: CallRow, sent: Attempt, permit: Permit) -> None:
+        """Account for an attempt. After a bill beyond its reservation, no other call takes its turn before all workers can know."""
+        batch = account(self._writer, row, sent, permit.counted)
+        if permit.is_exceeded_by(row):
+            log.warning(
+                "call billed beyond its reservation",
+                job=row.job_id,
+                connection=row.connection,
+                model=row.model,
+            )
+            await asyncio.shield(batch.done)
 
     @staticmethod
     async def _back_off(error: ModelCallError, attempts: Attempts, stop: StopSignal) -> None:

@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Self
 from uuid import UUID
 
+from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
 from app.db.jobs.budgets import Wanted
+from app.domain.jobs.budget import nanos_of
 from app.domain.providers.model import ChatRequest, Stage, Usage
 from app.ports import ChatModel, LimiterUnavailableError, PriceBook, RateLimiter, Slot
 from app.services.execution.budget_reservations import BudgetKeeper
-from app.services.execution.call_rows import worst_case
+from app.services.execution.call_rows import priced_worst_case
 from app.services.execution.fair_queue import FairQueue, Turn
 from app.services.execution.first_calls import Kind
 from app.services.execution.result_writer import BatchWriter
@@ -161,6 +163,14 @@ class Permit:
         if self._kind is not None and self._kind.is_doubted:
             raise HeldBackError
 
+    def is_exceeded_by(self, row: CallRow) -> bool:
+        """Return whether the call was billed more than was reserved for it."""
+        if self._reserved is None:
+            return False
+        most = self._reserved.most
+        tokens = (row.input_tokens or 0) + (row.output_tokens or 0)
+        return tokens > most.tokens or (self._claim.dollars and nanos_of(row.usd or 0) > most.nanos)
+
     def _give_back(self) -> None:
         if self._slot is not None:
             self._slot.release()
@@ -192,8 +202,10 @@ class Permit:
         free is not waited for with a turn in hand, which others can use.
         """
         budgets, request = self._permits.budgets, self._request
-        most = worst_case(self._permits.prices, request, self._permits.chat.body_bytes(request))
-        wanted, is_short = Wanted(self._call_id, self._claim, most), False
+        body = self._permits.chat.body_bytes(request)
+        most = priced_worst_case(self._permits.prices, request, body, self._claim)
+        name = f"{request.model.connection}/{request.model.name}"
+        wanted, is_short = Wanted(self._call_id, self._claim, most, name), False
         while True:
             if is_short or budgets.is_short(self._claim.job_id):
                 await budgets.reserve(wanted, patient=True)

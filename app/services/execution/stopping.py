@@ -8,7 +8,7 @@ from app.db.batches import batches
 from app.db.jobs import jobs
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ENDING, JobStatus
-from app.domain.providers.failure import cause, remedy
+from app.domain.providers.failure import PRICE_UNKNOWN, cause, remedy
 from app.services.errors import internal_cause
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
@@ -48,7 +48,8 @@ async def halt_job(
     """Stops the job.
 
     A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended. So is one
-    whose first calls of a kind all fail alike, and one whose provider can't be reached, which :mod:`app.services.scheduling.outages` resumes. One
+    whose first calls of a kind all fail alike, one whose model has no price any more, and one whose provider can't be reached,
+    which :mod:`app.services.scheduling.outages` resumes. One
     whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
 
     Returns:
@@ -57,7 +58,7 @@ async def halt_job(
     detail = stop_error(error)
     try:
         async with engine.begin() as connection:
-            paused = error.alike is not None or error.code == PROVIDER_UNREACHABLE
+            paused = error.alike is not None or error.code in {PROVIDER_UNREACHABLE, PRICE_UNKNOWN}
             hopeless = not (paused or await jobs.any_reply(connection, job_id))
             moved = not (hopeless and early) and await jobs.move(
                 connection,

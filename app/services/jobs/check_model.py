@@ -353,7 +353,8 @@ async def _within_caps(
     try:
         yield bill
     except ModelCallError as error:
-        paid = held if error.maybe_paid else 0
+        usd = None if error.usage is None else deps.prices.price(model, error.usage).usd
+        paid = nanos_of(usd) if usd is not None else held if error.maybe_paid else 0
         raise
     else:
         usage = bill.reply.usage if bill.reply is not None else None

@@ -329,7 +329,7 @@ def _budget(account: Account) -> BudgetAnswer | None:
     }
     if parts["usd"] is not None:
         parts["usd"] = {name: nanos / NANOS for name, nanos in parts["usd"].items()}
-    return BudgetAnswer.model_validate(parts)
+    return BudgetAnswer.model_validate(parts | {"exceeded_calls": account.exceeded})
 
 
 def _limit(limit: int | None, spent: int, reserved: int) -> dict[str, int] | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db.jobs import bounds
 from app.db.jobs.budgets import Payers
 from app.db.keys import tenant_limits
 from app.db.keys.tenant_limits import LimitsRow
@@ -52,6 +53,12 @@ async def change_limits(engine: AsyncEngine, tenant: str, changes: LimitChanges)
         raise RuntimeError(f"the limits of {tenant} vanished")
     counted = {"uncapped_jobs": 0 if row.nanos_limit is None else uncapped}
     return show_limits(row).model_copy(update=counted)
+
+
+async def reset_bounds(engine: AsyncEngine, tenant: str, model: str | None) -> list[str]:
+    """Forget which models billed calls beyond their worst case; return their names."""
+    async with engine.begin() as connection:
+        return await bounds.reset(connection, tenant, model)
 
 
 def show_limits(row: LimitsRow) -> LimitsOfTenant:

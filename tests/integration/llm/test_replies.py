@@ -31,10 +31,13 @@ from tests.integration.llm.provider_replies import (
     WORDS,
     changed,
     choice,
+    events,
     openai_error,
     page,
 )
 from tests.integration.llm.stub_provider import Answer, StubProvider
+
+BILL = {"prompt_tokens": 12, "completion_tokens": 5, "total_tokens": 17}
 
 
 class TestFailures:
@@ -110,7 +113,13 @@ class TestFailures:
 
     @pytest.mark.parametrize(
         ("answer", "maybe_paid"),
-        [(Answer(cut_after=0), True), (PAGE, True), (Answer(504), True), (Answer(500), False)],
+        [
+            *((answer, True) for answer in (Answer(cut_after=0), PAGE)),
+            *((Answer(status), True) for status in (400, 402, 404, 408, 413, 422, 500, 502, 503, 504, 529)),
+            *((Answer(status), False) for status in (401, 403, 429)),
+            (Answer.of_json({"error": {"code": 429}}), False),
+            (changed(OPENAI_REPLY, choices=[{"error": {"code": 429}}]), True),
+        ],
     )
     async def test_say_whether_the_provider_may_have_charged(
         self, answer: Answer, maybe_paid: bool, stub: StubProvider, gateway: Gateway, ask: Ask
@@ -119,6 +128,32 @@ class TestFailures:
         with pytest.raises(ModelCallError) as raised:
             await gateway.complete(ask())
         assert raised.value.maybe_paid is maybe_paid
+
+    @pytest.mark.parametrize(
+        "answer",
+        [
+            Answer.of_json({"error": {"message": "no"}, "usage": BILL}, 400),
+            Answer.of_json({"error": {"message": "no", "usage": BILL}}, 503),
+            Answer.of_json({"error": {"message": "slow down"}, "usage": BILL}, 429),
+            changed(
+                OPENAI_REPLY, choices=[{"error": {"code": 502}, "message": {"content": "I"}}], usage=BILL
+            ),
+            changed(OPENAI_REPLY, choices=None, error={"message": "no"}, usage=BILL),
+            changed(OPENAI_REPLY, choices="?", usage=BILL),
+            changed(
+                OPENAI_REPLY, choices=[{"message": {"content": "I"}, "finish_reason": "error"}], usage=BILL
+            ),
+            events({"choices": [{"index": 0, "delta": {"content": "I"}}]}, {"choices": [], "usage": BILL}),
+            events({"choices": [], "usage": BILL}, {"error": {"code": 500, "message": "no"}}),
+        ],
+    )
+    async def test_keep_the_usage_that_their_replies_report(
+        self, answer: Answer, stub: StubProvider, gateway: Gateway, ask: Ask
+    ) -> None:
+        stub.then(answer)
+        with pytest.raises(ModelCallError) as raised:
+            await gateway.complete(ask())
+        assert raised.value.usage == Usage(12, 5)
 
     @pytest.mark.parametrize("kind", ["openai", "anthropic"])
     async def test_of_a_provider_that_is_not_there_cost_nothing(
@@ -287,15 +322,16 @@ class TestOpenAIReply:
     @pytest.mark.parametrize(
         ("total", "returned"),
         # xAI's and Gemini's; OpenAI's; one that counts something else; none
-        [(331, 319), (14, 2), (2, 2), (None, 2), ("331", 2)],
+        [(331, 319), (14, 2), (2, 2), (None, 2)],
     )
     async def test_counts_thoughts_that_only_the_total_has(
         self, stub: StubProvider, gateway: Gateway, ask: Ask, total: object, returned: int
     ) -> None:
         counts: dict[str, object] = {"prompt_tokens": 12, "completion_tokens": 2, "total_tokens": total}
-        counts["completion_tokens_details"] = {"reasoning_tokens": 317}
+        counts["completion_tokens_details"] = {"reasoning_tokens": returned - 2}
         stub.then(changed(OPENAI_REPLY, usage=counts))
-        assert (await gateway.complete(ask())).usage == Usage(12, returned, reasoning_tokens=317)
+        expected = Usage(12, returned, reasoning_tokens=returned - 2)
+        assert (await gateway.complete(ask())).usage == expected
 
     @pytest.mark.parametrize(
         "cached",

@@ -11,6 +11,8 @@ from app.llm.batches.gateway import BatchGateway
 from app.llm.connections.connections import load_connections
 from app.ports import BATCH_LOST, FailureKind, ModelCallError
 
+FREE = frozenset({"batch_expired", "batch_canceled", "authentication_error"})
+"""Codes of calls that are certainly not charged."""
 RETRY, ITEM, JOB = FailureKind.RETRY, FailureKind.ITEM, FailureKind.JOB
 
 
@@ -104,13 +106,13 @@ class TestFailures:
             ("anthropic", "", RETRY, "batch_unanswered"),
         ],
     )
-    def test_are_those_of_direct_calls_and_cost_nothing(
+    def test_are_those_of_direct_calls(
         self, gateway: BatchGateway, connection: str, answer: str, kind: FailureKind, code: str
     ) -> None:
         with pytest.raises(ModelCallError) as failed:
             gateway.decode(connection, answer)
         assert (failed.value.kind, failed.value.code) == (kind, code)
-        assert not failed.value.maybe_paid
+        assert failed.value.maybe_paid is not (code in FREE or '"status_code": 429' in answer)
 
     def test_a_line_with_neither_status_nor_answer_is_asked_for_once_more(
         self, gateway: BatchGateway

@@ -5,7 +5,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.jobs import budgets
 from app.db.jobs.budgets import CapOf
-from app.domain.jobs.budget import Budget
+from app.domain.jobs.budget import NANOS, Amount, Budget
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.contract import ApiKeyChangeIn, SpendingIn
 from app.domain.providers.model import Model, Usage
@@ -13,7 +13,7 @@ from app.ports import Price
 from app.services.jobs.control import resume_job
 from app.services.keys.api_keys import change_key
 from app.services.keys.tenant_limits import LimitChanges, change_limits
-from tests.integration.jobs import TENANT
+from tests.integration.jobs import TENANT, execute
 from tests.integration.services.batches.test_batches import Service, batched_job, service, simulator
 from tests.integration.services.keys.test_spending_caps import new_key, taken
 
@@ -78,3 +78,28 @@ async def test_a_job_goes_on_whose_last_batch_is_recorded_while_it_is_looked_whe
     monkeypatch.setattr(budgets, "any_outstanding", room_meanwhile)
     assert (await service.until(job, JobStatus.PAUSED, JobStatus.COMPLETED)).status is JobStatus.COMPLETED
     assert raised == [job.id]
+
+
+async def test_a_model_that_billed_more_than_was_reserved_gets_batches_of_one_call(
+    engine: AsyncEngine, service: Service
+) -> None:
+    service.change_batching(prices=CentACall())
+    largest = Amount(1, 9, round(5 * CENT * NANOS))
+    await execute(
+        engine,
+        "INSERT INTO exceeded_bounds VALUES (:tenant, 'simulated/sim-judge', :tokens, :nanos, 0)",
+        tenant=TENANT,
+        tokens=largest.tokens,
+        nanos=largest.nanos,
+    )
+    job = await batched_job(service, budget=Budget(usd=5))
+    await service.until_submitted()
+    while not (await execute(engine, "SELECT FROM batches WHERE model = 'sim-judge'")):
+        await service.step()
+    (held,) = await execute(
+        engine, "SELECT nanos, alone FROM reservations WHERE model = 'simulated/sim-judge'"
+    )
+    assert tuple(held) == (largest.nanos, True)
+    await service.completed(job)
+    sizes = await execute(engine, "SELECT model, calls, count(*) FROM batches GROUP BY 1, 2 ORDER BY 1")
+    assert [tuple(row) for row in sizes] == [("sim-faithful", 2, 1), ("sim-judge", 1, 30)]

@@ -64,7 +64,7 @@ class Racer:
     async def _call(self) -> None:
         await asyncio.sleep(self.rng.random() * 0.03)
         most = Amount(1, self.rng.randint(1, 40), self.rng.randint(1, 40) * NANOS)
-        wanted = Wanted(uuid4(), self.claim, most)
+        wanted = Wanted(uuid4(), self.claim, most, "acme/m")
         await self.keeper.reserve(wanted, patient=True)
         if self.dead.is_set():
             return
@@ -134,7 +134,7 @@ class TestRaces:
 
 
 def wanted(claim: Claim, tokens: int = 10) -> Wanted:
-    return Wanted(uuid4(), claim, Amount(1, tokens, 0))
+    return Wanted(uuid4(), claim, Amount(1, tokens, 0), "acme/m")
 
 
 async def answered(engine: AsyncEngine, of: Wanted, tokens: int) -> None:
@@ -257,7 +257,7 @@ async def test_a_job_goes_on_whose_last_call_is_recorded_while_it_is_looked_whet
     engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim = await claimed(engine, (await new_job(engine, budget=Budget(tokens=100))).id)
-    keeper, flying = BudgetKeeper(engine), Wanted(uuid4(), claim, Amount(1, 80, 0))
+    keeper, flying = BudgetKeeper(engine), Wanted(uuid4(), claim, Amount(1, 80, 0), "acme/m")
     assert await keeper.reserve(flying, patient=True)
     look = budgets.any_outstanding
 
@@ -267,4 +267,4 @@ async def test_a_job_goes_on_whose_last_call_is_recorded_while_it_is_looked_whet
         return await look(connection, job_id, cap)
 
     monkeypatch.setattr(budgets, "any_outstanding", recorded_meanwhile)
-    assert await keeper.reserve(Wanted(uuid4(), claim, Amount(1, 80, 0)), patient=True)
+    assert await keeper.reserve(Wanted(uuid4(), claim, Amount(1, 80, 0), "acme/m"), patient=True)

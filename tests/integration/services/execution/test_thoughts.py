@@ -206,6 +206,7 @@ class TestThoughts:
             thinks = body["model"] == "sim-reasoner"
             return openai(
                 {"content": f"<think>{THOUGHTS}</think>{said}" if thinks else said},
+                completion_tokens=5_000,
                 completion_tokens_details={"reasoning_tokens": 7},
             )
 

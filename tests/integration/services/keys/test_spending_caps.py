@@ -45,7 +45,7 @@ async def taken(engine: AsyncEngine, key_id: str) -> float:
 
 
 def wanted(claim: Claim, usd: float) -> Wanted:
-    return Wanted(uuid4(), claim, Amount(1, 10, round(usd * NANOS)))
+    return Wanted(uuid4(), claim, Amount(1, 10, round(usd * NANOS)), "acme/m")
 
 
 async def answered(engine: AsyncEngine, of: Wanted, usd: float) -> None:

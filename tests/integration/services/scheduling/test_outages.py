@@ -137,14 +137,19 @@ class TestResumptionsInVain:
         assert len(provider.probed) == probes
         assert await standing(engine, job) == ("paused", PROVIDER_UNREACHABLE)
 
-    async def test_are_forgotten_once_a_call_is_answered(self, engine: AsyncEngine) -> None:
+    @pytest.mark.parametrize("connection", ["simulated", "other"])
+    async def test_are_forgotten_once_the_same_server_answers_a_call(
+        self, engine: AsyncEngine, connection: str
+    ) -> None:
         provider, queue = Provider(), RecordingQueue()
         job = await unreachable_job(engine)
         assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
         claim = await claimed(engine, job)
-        await ResultWriter(engine).write({(claim.shard_id, claim.token): [call_row(claim)]})
+        answered = call_row(claim)._replace(connection=connection)
+        await ResultWriter(engine).write({(claim.shard_id, claim.token): [answered]})
         await execute(
             engine, "UPDATE jobs SET resumed_at = (SELECT min(started_at) FROM calls) - interval '1 s'"
         )
         await pause_again(engine, job, 0)
-        assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
+        resumed = await resume_reachable(engine, queue, provider, WINDOW)
+        assert resumed == ([job] if connection == "simulated" else [])

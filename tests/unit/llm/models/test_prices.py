@@ -44,6 +44,7 @@ class TestOperatorPrices:
 
 
 OWN = {"gpt-4o": ModelPrices(input=1, output=2)}
+LIBRARY = f"genai-prices {genai_prices.__version__}"
 
 
 class TestReportedCosts:
@@ -53,14 +54,16 @@ class TestReportedCosts:
         ("reported", "options", "expected"),
         [
             (0.5, {}, Price(0.5, "provider")),
-            (0.001, {}, Price(0.001, "provider")),
+            (0.0001, {}, Price(0.0025, LIBRARY)),
+            (0.0001, {"trust_cost": True}, Price(0.0001, "provider")),
             (0.5, {"tenant": "t"}, Price(0.5, "provider")),
-            (0.0001, {"tenant": "t"}, Price(0.0025, f"genai-prices {genai_prices.__version__}")),
+            (0.0001, {"tenant": "t"}, Price(0.0025, LIBRARY)),
             (0.5, {"prices": OWN}, Price(0.5, "provider")),
             (0.0001, {"prices": OWN}, Price(0.001, "operator")),
+            (0.0001, {"prices": OWN, "trust_cost": True}, Price(0.0001, "provider")),
         ],
     )
-    def test_raise_a_price_and_lower_only_list_prices_on_the_operators_connections(
+    def test_raise_a_price_and_lower_it_only_on_trusted_connections(
         self, reported: float, options: dict[str, object], expected: Price
     ) -> None:
         found = price(OPENAI, "gpt-4o", Usage(1000, 0, reported_usd=reported), **options)

@@ -1,0 +1,68 @@
+"""Models that billed calls beyond their reservations: each takes one call at a time under a tenant's limits."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, replace
+
+from sqlalchemy import text
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from app.db.jobs.budgets import LIVE, Wanted
+from app.domain.jobs.budget import Amount
+
+
+@dataclass(frozen=True, slots=True)
+class Exceeded:
+    """A model that exceeded its bound: its largest bill, and whether one of its calls is in flight."""
+
+    largest: Amount
+    is_busy: bool
+
+
+async def lock_exceeded(
+    connection: AsyncConnection, job_id: str, models: Collection[str]
+) -> dict[str, Exceeded]:
+    """Lock, until the transaction ends, and return those of a job's models that exceeded their bounds."""
+    asked = {"job": job_id, "models": sorted(models)}
+    of_tenant = "tenant = (SELECT tenant FROM budgets WHERE job_id = :job) AND"
+    rows = await connection.execute(
+        text(
+            f"SELECT model, tokens, nanos FROM exceeded_bounds WHERE {of_tenant} model = ANY(:models)"
+            " ORDER BY model FOR UPDATE"
+        ),
+        asked,
+    )
+    found = rows.all()
+    # A statement of its own: it sees what another transaction reserved before it gave up the lock.
+    busy = await connection.execute(
+        text(
+            f"SELECT DISTINCT r.model FROM reservations r WHERE r.{of_tenant} r.model = ANY(:models) AND {LIVE}"
+        ),
+        asked,
+    )
+    calling = set(busy.scalars())
+    return {row.model: Exceeded(Amount(1, row.tokens, row.nanos), row.model in calling) for row in found}
+
+
+def due(wanted: Sequence[Wanted], exceeded: dict[str, Exceeded]) -> list[Wanted]:
+    """Return the calls that may be sent now: one of each model that exceeded its bound, with its largest bill reserved."""
+    free = {model for model, one in exceeded.items() if not one.is_busy}
+    found = []
+    for call in wanted:
+        if call.model in free:
+            free.remove(call.model)
+            largest = exceeded[call.model].largest
+            found.append(replace(call, most=call.most.at_least(largest), alone=True))
+        elif call.model not in exceeded:
+            found.append(call)
+    return found
+
+
+async def reset(connection: AsyncConnection, tenant: str, model: str | None = None) -> list[str]:
+    """Forget that a tenant's model, or all of them, exceeded bounds; return their names."""
+    rows = await connection.execute(
+        text(
+            "DELETE FROM exceeded_bounds WHERE tenant = :tenant AND model = coalesce(:model, model) RETURNING model"
+        ),
+        {"tenant": tenant, "model": model},
+    )
+    return sorted(rows.scalars())
