@@ -18,9 +18,9 @@ LookUp = Callable[[str, int], Awaitable[list[AddressInfo]]]
 
 LOOK_UP_SECONDS = 5.0
 """For a name, where a URL is only saved."""
-LOOK_UPS = 16
-"""At a time. They have threads of their own: a user's name server may take half a minute for each, and the loop's threads, of which there
-are a few, are for everybody's work."""
+LOOK_UPS = 128
+"""Look-ups at a time, on threads of their own: a user's name server may take half a minute for each, so there are more threads than
+attempts to deliver messages."""
 LONGEST_LABEL = 63
 """Characters between two dots of a host's name (RFC 1035)."""
 LONGEST_NAME = 253

@@ -202,27 +202,38 @@ async def list_deliveries(
 
 
 async def claim_due(
-    connection: AsyncConnection, *, busy: Collection[str], limit: int, of_tenant: int, seconds: float
+    connection: AsyncConnection,
+    *,
+    going: Collection[str],
+    lane: Collection[str],
+    slow: Collection[str],
+    is_slow: bool,
+    limit: int,
+    seconds: float,
 ) -> list[DueDelivery]:
-    """Claims messages that are due, at most one of each receiver; tenants take turns, each with the longest due first.
+    """Claims due messages of one lane, at most one of each receiver.
+
+    First come the tenants with the fewest receivers under way in the lane, and of a tenant's messages the one due longest.
 
     Args:
         connection: Where.
-        busy: Receivers that are being told something already.
-        limit: At most so many.
-        of_tenant: At most so many of one tenant, those to busy receivers included.
-        seconds: How long they are ours; after that they are due again.
+        going: Receivers that have an attempt under way.
+        lane: Those of them in this lane.
+        slow: Receivers that belong into the slow lane.
+        is_slow: Whether to claim for the slow lane.
+        limit: Most messages.
+        seconds: Time until a claimed message is due again.
     """
     rows = await connection.execute(
         text(
             "WITH first AS (SELECT DISTINCT ON (d.webhook_id) d.id, d.due_at, d.tenant FROM webhook_deliveries d"
             "  JOIN webhooks w ON w.id = d.webhook_id AND w.disabled_reason IS NULL"
-            "  WHERE d.state = 'waiting' AND d.due_at <= clock_timestamp() AND d.webhook_id <> ALL(:busy)"
-            "  ORDER BY d.webhook_id, d.due_at, d.id),"
+            "  WHERE d.state = 'waiting' AND d.due_at <= clock_timestamp() AND d.webhook_id <> ALL(:going)"
+            "  AND (d.webhook_id = ANY(:slow)) = :is_slow ORDER BY d.webhook_id, d.due_at, d.id),"
             " placed AS (SELECT id, due_at, row_number() OVER (PARTITION BY tenant ORDER BY due_at, id) + (SELECT count(*)"
-            "  FROM webhooks b WHERE b.id = ANY(:busy) AND b.tenant = first.tenant) AS place FROM first),"
+            "  FROM webhooks b WHERE b.id = ANY(:lane) AND b.tenant = first.tenant) AS place FROM first),"
             " ours AS (SELECT id FROM webhook_deliveries WHERE id IN"
-            "  (SELECT id FROM placed WHERE place <= :of_tenant ORDER BY place, due_at LIMIT :limit)"
+            "  (SELECT id FROM placed ORDER BY place, due_at LIMIT :limit)"
             "  AND state = 'waiting' AND due_at <= clock_timestamp() FOR UPDATE SKIP LOCKED)"
             " UPDATE webhook_deliveries d SET attempts = attempts + 1, attempted_at = clock_timestamp(),"
             " due_at = clock_timestamp() + make_interval(secs => :seconds)"
@@ -231,7 +242,8 @@ async def claim_due(
             "  CASE WHEN w.former_secret_until > clock_timestamp() THEN ARRAY[w.secret, w.former_secret]"
             "  ELSE ARRAY[w.secret] END, d.payload"
         ),
-        {"busy": list(busy), "limit": limit, "of_tenant": of_tenant, "seconds": seconds},
+        {"going": list(going), "lane": list(lane), "slow": list(slow), "is_slow": is_slow}
+        | {"limit": limit, "seconds": seconds},
     )
     return [DueDelivery(*row) for row in rows]
 

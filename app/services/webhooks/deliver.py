@@ -1,4 +1,7 @@
-"""Delivers the outbox's messages: each at least once, in order per receiver unless one has to wait."""
+"""Delivers the outbox's messages: each at least once, in order per receiver unless one has to wait.
+
+Slow receivers have a lane of their own, so that their attempts delay no other receiver's messages.
+"""
 
 import asyncio
 import contextlib
@@ -29,10 +32,14 @@ LOOK_SECONDS = 1.0
 """How soon a message is on its way."""
 CLAIM_SECONDS = 60.0
 """How long a message is one process'; several times as long as an attempt may take."""
-MOST_AT_ONCE = 16
-"""Receivers that are told something at a time."""
-MOST_OF_A_TENANT = 8
-"""Of these; so that one tenant's receivers that never answer don't hold up another's messages."""
+PLACES = 64
+"""Most attempts under way in the main lane."""
+SLOW_PLACES = 16
+"""Most attempts to slow receivers under way, not counting those that began in the main lane."""
+SLOW_SECONDS = 1.0
+"""Duration from which an attempt leaves its place in the main lane, and its receiver is slow until it answers sooner."""
+SLOW_FOR_SECONDS = 3600.0
+"""How long a receiver without attempts counts as slow."""
 FORGET_SECONDS = 3600.0
 KEPT_DAYS = 30
 """How long it can be seen what became of a message."""
@@ -53,6 +60,8 @@ class Deliveries:
         self._sender = sender
         self._ring = ring
         self._going: dict[str, asyncio.Task[None]] = {}
+        self._slow: dict[str, float] = {}
+        """Receivers in the slow lane, with the time until which they stay there."""
 
     async def run(self) -> None:
         """Delivers until it is cancelled."""
@@ -69,7 +78,7 @@ class Deliveries:
             await asyncio.gather(*self._going.values(), return_exceptions=True)
 
     async def _pause(self) -> None:
-        """Waits for the next look, or until somebody may be told the next thing."""
+        """Waits for the next look, or for the end of an attempt."""
         if not self._going:
             await asyncio.sleep(LOOK_SECONDS)
             return
@@ -78,24 +87,41 @@ class Deliveries:
         self._going = {receiver: task for receiver, task in self._going.items() if not task.done()}
 
     async def _start_due(self) -> None:
-        free = MOST_AT_ONCE - len(self._going)
-        if not free:
-            return
-        async with single_statements(self._engine) as connection:
-            found = await webhooks.claim_due(
-                connection,
-                busy=list(self._going),
-                limit=free,
-                of_tenant=MOST_OF_A_TENANT,
-                seconds=CLAIM_SECONDS,
-            )
-        for due in found:
-            self._going[due.webhook_id] = asyncio.create_task(self._deliver(due))
+        now = asyncio.get_running_loop().time()
+        self._slow = {
+            receiver: until
+            for receiver, until in self._slow.items()
+            if until > now or receiver in self._going
+        }
+        for is_slow in (False, True) if self._slow else (False,):
+            lane = [receiver for receiver in self._going if (receiver in self._slow) is is_slow]
+            free = (SLOW_PLACES if is_slow else PLACES) - len(lane)
+            if free <= 0:
+                continue
+            async with single_statements(self._engine) as connection:
+                found = await webhooks.claim_due(
+                    connection,
+                    going=list(self._going),
+                    lane=lane,
+                    slow=list(self._slow),
+                    is_slow=is_slow,
+                    limit=free,
+                    seconds=CLAIM_SECONDS,
+                )
+            for due in found:
+                self._going[due.webhook_id] = asyncio.create_task(self._deliver(due))
 
     async def _deliver(self, due: DueDelivery) -> None:
         """One attempt. If its outcome can't be written, the message is due again when the claim has run out."""
+        loop = asyncio.get_running_loop()
+        leaving = loop.call_later(SLOW_SECONDS, self._make_slow, due.webhook_id)
         try:
-            status, error = await self._attempted(due)
+            try:
+                status, error = await self._attempted(due)
+            finally:
+                leaving.cancel()
+            if loop.time() < leaving.when():
+                self._slow.pop(due.webhook_id, None)
             async with self._engine.begin() as connection:
                 delay = retry_delay(due.attempt, random.random())  # noqa: S311 - jitter
                 if status == HTTPStatus.GONE:
@@ -111,6 +137,9 @@ class Deliveries:
         count_webhook_attempt("delivered" if error is None else "given_up" if delay is None else "retry")
         if error is not None:
             log.warning("message not delivered", message=due.id, attempt=due.attempt, error=error)
+
+    def _make_slow(self, webhook_id: str) -> None:
+        self._slow[webhook_id] = asyncio.get_running_loop().time() + SLOW_FOR_SECONDS
 
     async def _attempted(self, due: DueDelivery) -> tuple[int | None, str | None]:
         """As :meth:`_attempt`; an error that nobody foresaw is an attempt as well, so that attempts come to an end."""

@@ -20,6 +20,7 @@ from app.domain.webhooks.contract import NewWebhook, WebhookChangeIn, WebhookIn
 from app.domain.webhooks.webhook import MOST_ATTEMPTS, JobEvent
 from app.guard.targets import Guard
 from app.services.jobs.view import view_job
+from app.services.webhooks import deliver
 from app.services.webhooks.deliver import delivering
 from app.services.webhooks.secrets import reseal_secrets
 from app.services.webhooks.webhooks import (
@@ -86,7 +87,7 @@ async def move(engine: AsyncEngine, job_id: str, *path: JobStatus) -> None:
 
 
 class TestTurns:
-    async def test_a_tenant_with_many_receivers_leaves_room_for_another(
+    async def test_tenants_with_fewer_receivers_under_way_come_first(
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
         hooks = [await make(deps, "http://127.0.0.1:9/") for _ in range(6)]
@@ -94,16 +95,48 @@ class TestTurns:
         for hook in hooks:
             await send_test(engine, TENANT, hook.id)
         await send_test(engine, "other", theirs.id)
+        async with engine.begin() as connection:
+            due = await webhooks.claim_due(
+                connection, going=(), lane=(), slow=(), is_slow=False, limit=4, seconds=60
+            )
+        assert {each.webhook_id for each in due} == {*(hook.id for hook in hooks[:3]), theirs.id}
 
-        async def claim(busy: list[str]) -> set[str]:
-            async with engine.begin() as connection:
-                due = await webhooks.claim_due(connection, busy=busy, limit=16, of_tenant=4, seconds=60)
-            return {each.webhook_id for each in due}
+    async def test_hanging_receivers_delay_neither_their_tenants_nor_others(
+        self, engine: AsyncEngine, deps: WebhookDependencies, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(deliver, "PLACES", 4)
+        monkeypatch.setattr(deliver, "SLOW_PLACES", 2)
+        monkeypatch.setattr(deliver, "SLOW_SECONDS", 0.2)
+        async with StubProvider(Answer(delay=600.0)) as hanging, StubProvider(Answer(204, b"")) as healthy:
 
-        first = await claim([])
-        assert first == {*(hook.id for hook in hooks[:4]), theirs.id}
-        assert await claim(sorted(first)) == set()
-        assert await claim([hooks[0].id, hooks[1].id]) == {hook.id for hook in hooks[4:]}
+            async def send(tenant: str, url: str, messages: int) -> None:
+                hook = await create_webhook(deps, tenant, WebhookIn(url=url))
+                for _ in range(messages):
+                    await send_test(engine, tenant, hook.id)
+
+            for tenant in 2 * ("first", "second"):
+                await send(tenant, hanging.url, 3)
+            async with delivered_by(engine, seconds=600.0):
+                await until(engine, lambda rows: sum(row.attempts for row in rows) == 4)
+                await send("first", healthy.url, 2)
+                await send("third", healthy.url, 2)
+                await until(engine, lambda rows: sum(row.state == "delivered" for row in rows) == 4)
+        assert len(hanging.seen) == 4  # all of them still under way
+
+    async def test_a_slow_receiver_that_answers_quickly_again_leaves_the_slow_lane(
+        self, engine: AsyncEngine, deps: WebhookDependencies, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(deliver, "SLOW_SECONDS", 0.2)
+        deliveries = deliver.Deliveries(engine, HttpWebhookSender(LOCAL), RING)
+        async with StubProvider(Answer(204, b"", delay=0.5), Answer(204, b"")) as receiver:
+            hook = await make(deps, receiver.url)
+            running = asyncio.create_task(deliveries.run())
+            for slow in ([hook.id], []):
+                await send_test(engine, TENANT, hook.id)
+                await until(engine, ended)
+                assert list(deliveries._slow) == slow
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
 
 
 class TestOutbox:
@@ -396,7 +429,9 @@ class TestDeaths:
         claims = []
         for _ in range(2):
             async with engine.begin() as connection:
-                claims += await webhooks.claim_due(connection, busy=(), limit=5, of_tenant=5, seconds=0.0)
+                claims += await webhooks.claim_due(
+                    connection, going=(), lane=(), slow=(), is_slow=False, limit=5, seconds=0.0
+                )
         async with engine.begin() as connection:
             await webhooks.note_attempt(
                 connection, claims[0], http_status=410, error="answered 410", again_after=None
