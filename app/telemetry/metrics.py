@@ -84,6 +84,9 @@ ANNOUNCED_AGAIN = Counter(
 _WEBHOOK_ATTEMPTS = Counter(
     "assay_webhook_attempts_total", "Attempts to deliver a message.", ["outcome"], registry=REGISTRY
 )
+KEYS_REFUSED = Counter(
+    "assay_keys_refused_total", "Requests with an API key or session that was refused.", registry=REGISTRY
+)
 _HTTP = Counter("assay_http_requests_total", "Requests to the API.", ["method", "status"], registry=REGISTRY)
 _METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
 

@@ -125,6 +125,17 @@ class TestLife:
         assert ends(service, key)
         assert service.post(f"{path}/rotate", {}, headers=admin).status_code == 404
 
+    def test_requests_with_wrong_ones_are_counted(self, service: Service, admin: dict[str, str]) -> None:
+        wrong = {"authorization": f"Bearer assay_{50 * 'x'}"}
+        for _ in range(20):
+            assert service.get("/v1/jobs", headers=wrong).status_code == 401
+
+        def refused() -> float:
+            metrics = service.get("/metrics", headers=admin).text
+            return sum(map(float, re.findall(r"^assay_keys_refused_total\S* (\S+)$", metrics, re.MULTILINE)))
+
+        assert eventually(lambda: refused() >= 20)
+
     def test_one_ends_when_it_said(self, service: Service, admin: dict[str, str]) -> None:
         later = datetime.now(UTC) + timedelta(hours=1)
         key = made(service, admin, expires_at=later.isoformat())

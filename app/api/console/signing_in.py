@@ -9,7 +9,7 @@ from fastapi.responses import RedirectResponse
 
 from app.api.console.forms import typed_by
 from app.api.http import sessions
-from app.api.http.access import SIGN_IN, needs, no_pepper
+from app.api.http.access import SIGN_IN, needs, no_pepper, note_refused
 from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.domain.keys.api_key import Scope
@@ -37,6 +37,7 @@ async def sign_in(request: Request, services: ServicesDep) -> Response:
     try:
         holder = await services.keyring.holder_of(typed.text("key"), anew=True)
     except KeyRefusedError as error:
+        note_refused(request, error)
         said = str(error)
         problem = f"{said[:1].upper()}{said[1:]}."
         return page("sign_in.html.j2", HTTPStatus.UNAUTHORIZED, following=following, problem=problem)

@@ -30,6 +30,7 @@ from app.domain.providers.addresses import is_loopback
 from app.limits.request_rates import RequestRates
 from app.services.keys.api_keys import NoPepperError, no_keys_yet
 from app.services.keys.authenticator import KNOWN_SECONDS, ApiKeyAuthenticator, Holder, KeyRefusedError
+from app.services.keys.refused_keys import RefusedKeys
 
 DEFAULT_TENANT = "default"
 """The operator's own; also everybody's, while there are no keys."""
@@ -262,10 +263,17 @@ async def _caller(request: Request) -> Caller:
         else:
             raise _unauthenticated("send an API key: Authorization: Bearer KEY", None)
     except KeyRefusedError as error:
+        note_refused(request, error)
         raise _unauthenticated(str(error), "invalid_token") from error
     except NoPepperError as error:
         raise no_pepper(error) from error
     return Caller(holder.tenant, holder, in_session=session is not None)
+
+
+def note_refused(request: Request, error: KeyRefusedError) -> None:
+    """Report a refused key or session to the operator."""
+    refused: RefusedKeys = request.app.state.services.refused_keys
+    refused.note(str(error), None if request.client is None else request.client.host)
 
 
 async def _in_session(keyring: ApiKeyAuthenticator, session: sessions.Session) -> Holder:
