@@ -84,12 +84,14 @@ from app.services.identifiers import new_id
 from app.services.job_context import JobContexts
 from app.services.jobs.check_model import CheckDependencies
 from app.services.jobs.control import ControlDependencies
+from app.services.jobs.follow import JobFollower
 from app.services.jobs.plan import PlanDependencies
 from app.services.jobs.progress import RecentProgress
 from app.services.jobs.share_links import ShareLinkFinder
 from app.services.jobs.submit import SubmissionDependencies
 from app.services.keys.api_keys import KeyDependencies, no_keys_yet
 from app.services.keys.authenticator import ApiKeyAuthenticator
+from app.services.keys.refused_keys import RefusedKeys
 from app.services.ops_metrics import MetricsReader
 from app.services.providers.catalog import load_catalog
 from app.services.providers.connection_book import ConnectionBook
@@ -308,6 +310,7 @@ def _services(settings: Settings) -> Services:
         book=book,
     )
     results = ResultsReader(engine, contexts)
+    progress, holds = RecentProgress(engine), partial(read_holds, redis)
     return Services(
         engine=engine,
         row_level_security=isolated,
@@ -338,8 +341,9 @@ def _services(settings: Settings) -> Services:
         contexts=contexts,
         results=results,
         figures=FigureDesk(),
-        progress=RecentProgress(engine),
-        holds=partial(read_holds, redis),
+        progress=progress,
+        follower=JobFollower(engine, progress, holds),
+        holds=holds,
         metrics=MetricsReader(every_tenant, board, queue, board.process),
         is_local=is_loopback(settings.host),
         public_url=settings.public_url,
@@ -354,6 +358,7 @@ def _services(settings: Settings) -> Services:
         webhooks=WebhookDependencies(engine, settings.webhook_guard, ring),
         keys=KeyDependencies(engine, pepper),
         keyring=ApiKeyAuthenticator(every_tenant, pepper),
+        refused_keys=RefusedKeys(),
         request_rates=RequestRates(redis),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
         streams=Streams(settings.max_streams),

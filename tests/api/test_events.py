@@ -80,7 +80,7 @@ class TestEvents:
             assert response.status_code == 200
             cancelled = threading.Thread(target=api.post, args=(f"/v1/jobs/{job['id']}/cancel",))
             cancelled.start()
-            assert next(events).job["status"] == "cancelling"
+            assert next(events).job["status"] == "cancelled"
             cancelled.join()
 
     def test_an_unknown_id_is_told_the_state(self, api: Service) -> None:

@@ -51,7 +51,7 @@ from app.services.jobs.control import (
     resume_job,
     retry_job,
 )
-from app.services.jobs.follow import JobState, read_state, states_after
+from app.services.jobs.follow import JobState
 from app.services.jobs.view import find_job, view_job
 from app.services.results.exports import EXPORT_FORMS
 
@@ -158,7 +158,7 @@ async def act(
 @needs(Scope.READ)
 async def live_job(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """The parts of a job's page, as they change."""
-    first = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
+    first = await services.follower.read(tenant, job_id)
     return live(_parts(services, tenant, job_id, first))
 
 
@@ -166,23 +166,22 @@ async def _parts(services: Services, tenant: str, job_id: str, first: JobState) 
     state = first
     known: str | None = None
     try:
-        async for changed in states_after(
-            services.engine, tenant, job_id, first, None, services.progress, services.holds
-        ):
-            parts: dict[str, str] = {}
-            state = changed or state
-            job = state.view.model_dump(mode="json")
-            if changed is not None:
-                parts["state"] = render("job_state.html.j2", job=job, **await _state(services, job))
-            with contextlib.suppress(
-                SQLAlchemyError, OSError
-            ):  # away for a moment: the reader need not notice
-                seconds = None if state.is_last else SOON_SECONDS
-                results = await _results(services, tenant, job_id, seconds=seconds)
-                if results not in {None, known}:
-                    known = results
-                    parts["results"] = render("job_results.html.j2", job=job, **await _shown(results))
-            yield parts
+        async with contextlib.aclosing(services.follower.states_after(tenant, job_id, first, None)) as states:
+            async for changed in states:
+                parts: dict[str, str] = {}
+                state = changed or state
+                job = state.view.model_dump(mode="json")
+                if changed is not None:
+                    parts["state"] = render("job_state.html.j2", job=job, **await _state(services, job))
+                with contextlib.suppress(
+                    SQLAlchemyError, OSError
+                ):  # away for a moment: the reader need not notice
+                    seconds = None if state.is_last else SOON_SECONDS
+                    results = await _results(services, tenant, job_id, seconds=seconds)
+                    if results not in {None, known}:
+                        known = results
+                        parts["results"] = render("job_results.html.j2", job=job, **await _shown(results))
+                yield parts
     except (NotFoundError, SQLAlchemyError, OSError):
         return  # deleted meanwhile, or the database is away: the page asks again, and is told so
 

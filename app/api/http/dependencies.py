@@ -29,6 +29,7 @@ from app.services.identifiers import id_form, response_place
 from app.services.job_context import JobContext, JobContexts
 from app.services.jobs.check_model import CheckDependencies
 from app.services.jobs.control import ControlDependencies, check_spender
+from app.services.jobs.follow import JobFollower
 from app.services.jobs.plan import PlanDependencies
 from app.services.jobs.progress import RecentProgress
 from app.services.jobs.share_links import ShareLinkFinder
@@ -36,6 +37,7 @@ from app.services.jobs.submit import SubmissionDependencies
 from app.services.jobs.view import Holds, find_job
 from app.services.keys.api_keys import KeyDependencies
 from app.services.keys.authenticator import ApiKeyAuthenticator
+from app.services.keys.refused_keys import RefusedKeys
 from app.services.ops_metrics import MetricsReader
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.connections import ConnectionDependencies
@@ -81,6 +83,7 @@ class Services:
     results: ResultsReader
     figures: FigureDesk
     progress: RecentProgress
+    follower: JobFollower
     metrics: MetricsReader
     is_local: bool
     public_url: str | None
@@ -89,6 +92,7 @@ class Services:
     webhooks: WebhookDependencies
     keys: KeyDependencies
     keyring: ApiKeyAuthenticator
+    refused_keys: RefusedKeys
     signer: Signer
     request_rates: RequestRates
     streams: Streams

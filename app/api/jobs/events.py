@@ -1,7 +1,8 @@
 """`/v1/jobs/{id}/events`: a job's states as server-sent events."""
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
 from http import HTTPStatus
 from typing import Annotated
 
@@ -14,7 +15,7 @@ from app.api.http.openapi import NOT_FOUND, Responses
 from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
 from app.services.errors import NotFoundError
-from app.services.jobs.follow import JobState, read_state, states_after
+from app.services.jobs.follow import JobState
 
 router = resource("/jobs", "jobs")
 
@@ -58,28 +59,27 @@ async def events(
     job_id: JobId, services: ServicesDep, tenant: TenantDep, last_event_id: LastEventId = None
 ) -> Response:
     """Sends the job's state now and on every change: at most once a second, a new status within a quarter of a second."""
-    first = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
+    first = await services.follower.read(tenant, job_id)
     if first.is_last and first.tag == last_event_id:
         return Response(status_code=HTTPStatus.NO_CONTENT)
-    states = states_after(
-        services.engine, tenant, job_id, first, last_event_id, services.progress, services.holds
-    )
+    states = services.follower.states_after(tenant, job_id, first, last_event_id)
     # Nothing between us and the reader may hold events back or keep them.
     headers = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
     return StreamingResponse(_stream(states), media_type="text/event-stream", headers=headers)
 
 
-async def _stream(states: AsyncIterator[JobState | None]) -> AsyncIterator[str]:
+async def _stream(states: AsyncGenerator[JobState | None]) -> AsyncIterator[str]:
     yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
     told = time.monotonic()
     try:
-        async for state in states:
-            if state is not None:
-                yield f"id: {state.tag}\nevent: job\ndata: {state.body}\n\n"
-            elif time.monotonic() - told >= KEEP_ALIVE_SECONDS:
-                yield ": still here\n\n"
-            else:
-                continue
-            told = time.monotonic()
+        async with aclosing(states):
+            async for state in states:
+                if state is not None:
+                    yield f"id: {state.tag}\nevent: job\ndata: {state.body}\n\n"
+                elif time.monotonic() - told >= KEEP_ALIVE_SECONDS:
+                    yield ": still here\n\n"
+                else:
+                    continue
+                told = time.monotonic()
     except NotFoundError:
         return  # deleted meanwhile: who reconnects is told so

@@ -30,7 +30,6 @@ from app.services.jobs.control import (
     resume_job,
     retry_job,
 )
-from app.services.jobs.follow import read_state
 from app.services.jobs.listing import list_jobs
 from app.services.jobs.plan import plan_job
 from app.services.jobs.submit import Submission, submit_job
@@ -157,7 +156,7 @@ async def get(
 
     While a job runs, `progress`, `usage` and `cost` are at most two seconds old; all other fields are current.
     """
-    state = await read_state(services.engine, tenant, job_id, services.progress, services.holds)
+    state = await services.follower.read(tenant, job_id)
     tag = f'"{state.tag}"'
     headers = {"ETag": tag}
     if not state.is_last:
