@@ -251,6 +251,9 @@ class Shard(Base):
         CheckConstraint("(kind = 'preparation') = (persona IS NOT NULL)", name="persona"),
         Index("ix_shards_job_id", "job_id", "done", "announced_at"),
         Index("ix_shards_open", "announced_at", postgresql_where=text("NOT done")),
+        Index("ix_shards_answered", "job_id", postgresql_where=text("answered AND NOT done")),
+        # Without the lease's end, so that renewals change no index.
+        Index("ix_shards_leased", "job_id", postgresql_where=text("lease_owner IS NOT NULL")),
         Index("ix_shards_prerequisite_id", "prerequisite_id"),
         Index("ix_shards_cell_id", "cell_id"),
     )

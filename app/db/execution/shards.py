@@ -140,11 +140,15 @@ class Among(NamedTuple):
         quiet_seconds: Of those that were announced so long ago.
         of_tenant_below: Of tenants of whose jobs fewer shards are held, by all workers.
         of_job_below: Of jobs of which fewer shards are held.
+        newest_first: Whether a tenant's newest job comes first in place of its oldest.
+        newer_than: Of jobs with higher ids, which are newer.
     """
 
     quiet_seconds: float = 0.0
     of_tenant_below: int = MOST
     of_job_below: int = 0
+    newest_first: bool = False
+    newer_than: str = ""
 
 
 ALL = Among()
@@ -212,6 +216,34 @@ async def announce_again(
     return sorted(row.id for row in rows)
 
 
+async def jobs_to_announce(
+    connection: AsyncConnection, window: int, quiet_seconds: float | None
+) -> list[str]:
+    """Return the active jobs with shards to announce, in turns by tenant, each tenant's oldest first.
+
+    Such a job announces fewer shards than its window allows, or has announced shards that :func:`announce_again` would announce.
+    """
+    rows = await connection.execute(
+        text(
+            "WITH lost AS MATERIALIZED (SELECT job_id FROM shards WHERE NOT done AND lease_owner IS NOT NULL"
+            "  AND lease_expires_at < clock_timestamp() AND announced_at < lease_expires_at"
+            " UNION SELECT job_id FROM shards WHERE NOT done"
+            "  AND announced_at < clock_timestamp() - make_interval(secs => CAST(:quiet AS double precision))"
+            "  AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())),"
+            # At most as many entries of the index are read for each job as its window has places.
+            " due AS (SELECT id, tenant, created_at FROM jobs WHERE"
+            f" status IN ({status_list(ACTIVE)}) AND (id IN (SELECT job_id FROM lost)"
+            "  OR EXISTS (SELECT FROM shards s WHERE s.job_id = jobs.id AND NOT done AND announced_at IS NULL"
+            f"   AND (answered OR NOT parked) AND {PREPARED})"
+            "  AND (SELECT count(*) FROM (SELECT FROM shards a WHERE a.job_id = jobs.id AND NOT a.done"
+            "   AND a.announced_at IS NOT NULL LIMIT :window) announced) < :window))"
+            " SELECT id FROM due ORDER BY row_number() OVER (PARTITION BY tenant ORDER BY created_at, id), created_at"
+        ),
+        {"window": window, "quiet": quiet_seconds},
+    )
+    return list(rows.scalars())
+
+
 async def unclaimed(connection: AsyncConnection) -> int:
     """How many shards of active jobs are announced and held by nobody: as many messages should be in the queue."""
     rows = await connection.execute(
@@ -247,19 +279,26 @@ async def claim_next(
     rows = await connection.execute(
         text(
             "WITH held AS MATERIALIZED (SELECT tenant, job_id, count(*) AS number FROM shards WHERE NOT done"
-            "  AND announced_at IS NOT NULL AND lease_expires_at > clock_timestamp() GROUP BY tenant, job_id),"
-            " free AS (SELECT s.id, jobs.priority, jobs.status FROM shards s JOIN jobs ON jobs.id = s.job_id"
-            "  LEFT JOIN held ON held.job_id = s.job_id"
+            "  AND lease_owner IS NOT NULL AND announced_at IS NOT NULL AND lease_expires_at > clock_timestamp()"
+            "  GROUP BY tenant, job_id),"
+            # Jobs in the order of their turns; shards are looked up for one after the other until one can be claimed.
+            " turns AS (SELECT jobs.id, coalesce(tenants.number, 0) AS of_tenant, coalesce(held.number, 0) AS of_job,"
+            "   extract(epoch FROM created_at + make_interval(mins => :step"
+            "    * array_position(ARRAY['high', 'normal', 'low'], priority))) * :direction AS turn"
+            "  FROM jobs LEFT JOIN held ON held.job_id = jobs.id"
             "  LEFT JOIN (SELECT tenant, sum(number) AS number FROM held GROUP BY tenant) tenants"
-            "   ON tenants.tenant = s.tenant"
-            # Said for the index: the comparison with a clock that moves can't use it, and reads all that is open.
-            f" WHERE {CLAIMABLE} AND s.announced_at IS NOT NULL"
-            "  AND s.announced_at <= clock_timestamp() - make_interval(secs => :quiet)"
+            "   ON tenants.tenant = jobs.tenant"
+            f" WHERE (status IN ({status_list(ACTIVE)}) OR status IN ({status_list(STOPPED)})"
+            "   AND jobs.id IN (SELECT job_id FROM shards WHERE answered AND NOT done))"
             "  AND (coalesce(tenants.number, 0) < :of_tenant OR coalesce(held.number, 0) < :of_job)"
-            "  ORDER BY coalesce(tenants.number, 0), coalesce(held.number, 0),"
-            "  jobs.created_at + make_interval(mins => :step * array_position(ARRAY['high', 'normal', 'low'], jobs.priority)),"
-            "  jobs.id, s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
-            "  LIMIT 1 FOR SHARE OF jobs SKIP LOCKED FOR NO KEY UPDATE OF s SKIP LOCKED)" + LEASE_FREE
+            "  AND jobs.id > :newer_than ORDER BY 2, 3, 4, 1),"
+            " free AS (SELECT first.* FROM turns, LATERAL (SELECT s.id, jobs.priority, jobs.status"
+            "   FROM shards s JOIN jobs ON jobs.id = s.job_id"
+            f"  WHERE s.job_id = turns.id AND {CLAIMABLE} AND s.announced_at IS NOT NULL"
+            "   AND s.announced_at <= clock_timestamp() - make_interval(secs => :quiet)"
+            "   ORDER BY s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
+            "   LIMIT 1 FOR SHARE OF jobs SKIP LOCKED FOR NO KEY UPDATE OF s SKIP LOCKED) first"
+            "  ORDER BY of_tenant, of_job, turn, turns.id LIMIT 1)" + LEASE_FREE
         ),
         {
             "owner": owner,
@@ -269,6 +308,8 @@ async def claim_next(
             "quiet": among.quiet_seconds,
             "of_tenant": among.of_tenant_below,
             "of_job": among.of_job_below,
+            "direction": -1 if among.newest_first else 1,
+            "newer_than": among.newer_than,
         },
     )
     return _claim_of(rows.first())

@@ -42,13 +42,13 @@ class Swept:
 
 
 async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int) -> Swept:
-    """One sweep over all tenants' jobs. Several at once do no harm: whatever is announced twice runs once.
+    """One sweep over all tenants' jobs. Several at once do no harm: a shard that is announced twice runs once.
 
-    Each job has a transaction of its own, so that none waits for the others' rows.
+    Each job with something to announce has a transaction of its own, so that no job waits for another's rows.
 
     Args:
         engine: The database.
-        queue: Whom to tell.
+        queue: The queue of the workers.
         window: Shards of a job that may be announced at a time.
         batch_calls: Most calls of a batch.
     """
@@ -61,35 +61,35 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
     await queue.announce_files(files)
     with _others_go_on("of an earlier release"):
         await fill_in(engine)
-    if not unfinished:  # all that an idle service is asked
+    if not unfinished:  # an idle service needs no more queries
         return Swept(0, 0)
     waiting = await queue.length()
-    async with engine.begin() as connection:
-        active = await jobs.active_jobs(connection)
+    async with single_statements(engine) as connection:
+        # A queue with a message for every unclaimed shard has lost none; repeated messages would only make it grow.
+        lost = waiting is not None and waiting < await shards.unclaimed(connection)
+        quiet = UNCLAIMED_SECONDS if lost else None
+        due = await shards.jobs_to_announce(connection, window, quiet)
         wishing = await jobs_that_wait(connection)
-        unclaimed = await shards.unclaimed(connection)
         unsettled = await jobs.unsettled_jobs(connection, UNFINALIZED_SECONDS)
         to_read = await batches.jobs_to_read(connection, MAX_SHARD_FAILURES)
-        due = await batches.due(connection)
-    # A queue that holds a message for every unclaimed shard has lost none; to repeat them would only make it grow.
-    quiet = UNCLAIMED_SECONDS if waiting is not None and waiting < unclaimed else None
-    announced: list[int] = []
-    try:
-        for job_id in active:
-            with _others_go_on(job_id):
-                most = batch_calls if job_id in wishing else None
-                found, formed = await _sweep_job(engine, job_id, window, quiet, most)
-                announced += found
-                due += formed
-        for job_id in to_read:
-            with _others_go_on(job_id):
-                announced += await _announce_answered(engine, job_id, window)
-    finally:  # what was committed as announced is, also if the database goes away in between
-        await queue.announce_shards(announced)
-        await queue.announce_batches(due)
+        batches_due = await batches.due(connection)
+    await queue.announce_batches(batches_due)
+    announced = 0
+    for job_id in [*due, *sorted(wishing.difference(due))]:
+        with _others_go_on(job_id):
+            most = batch_calls if job_id in wishing else None
+            found, formed = await _sweep_job(engine, job_id, window, quiet, most)
+            await queue.announce_shards(found)
+            await queue.announce_batches(formed)
+            announced += len(found)
+    for job_id in to_read:
+        with _others_go_on(job_id):
+            found = await _announce_answered(engine, job_id, window)
+            await queue.announce_shards(found)
+            announced += len(found)
     for job_id in unsettled:
         await queue.announce_finalize(job_id)
-    return Swept(len(announced), len(unsettled))
+    return Swept(announced, len(unsettled))
 
 
 async def _sweep_job(

@@ -1,12 +1,14 @@
 """The sweeper finds what nobody does, on a real database."""
 
 import asyncio
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.execution import shards
 from app.db.jobs import jobs
+from app.domain.jobs.status import JobStatus
 from app.services.scheduling.sweep import Swept, sweep
 from tests.integration.jobs import (
     BATCH_CALLS,
@@ -105,6 +107,48 @@ class TestSweep:
             assert len(await shards.refill(connection, job.id, 4)) == 3
             assert await asyncio.wait_for(self.swept(engine, window=4), 5) == ([], [])
         assert await scalar(engine, "SELECT count(*) FROM shards WHERE announced_at IS NOT NULL") == 4
+
+    async def test_jobs_that_wait_for_their_turn_are_not_looked_at_one_by_one(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        idle = [
+            await new_job(engine, iterations=200) for _ in range(5)
+        ]  # full windows, and shards beyond them
+        parked = await new_job(engine)
+        await execute(
+            engine,
+            "UPDATE shards SET announced_at = NULL, parked = true WHERE job_id = :job",
+            job=parked.id,
+        )
+        locked: list[str] = []
+        lock_job = jobs.lock_job
+
+        async def noted(connection: AsyncConnection, job_id: str, **options: Any) -> JobStatus | None:
+            locked.append(job_id)
+            return await lock_job(connection, job_id, **options)
+
+        monkeypatch.setattr(jobs, "lock_job", noted)
+        assert await self.swept(engine, window=2, waiting=99) == ([], [])
+        assert locked == []
+        await execute(
+            engine,
+            "UPDATE shards SET announced_at = NULL WHERE id = (SELECT min(id) FROM shards WHERE job_id = :job)",
+            job=idle[2].id,
+        )
+        assert (await self.swept(engine, window=16, waiting=99))[0] != []
+        assert locked == [idle[2].id]
+
+    async def test_tenants_take_turns(self, engine: AsyncEngine) -> None:
+        many = [await new_job(engine) for _ in range(3)]
+        other = await new_job(engine, tenant="other")
+        await execute(engine, "UPDATE shards SET announced_at = NULL")
+        announced, _ = await self.swept(engine)
+        order = [
+            row.job_id
+            for id_ in announced
+            for row in await execute(engine, "SELECT job_id FROM shards WHERE id = :id", id=id_)
+        ]
+        assert order == [many[0].id, other.id, many[1].id, many[2].id]
 
     async def test_an_error_with_one_job_holds_up_no_other(
         self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
