@@ -407,7 +407,7 @@ class Queue(Protocol):
         ...
 
     async def length(self) -> int | None:
-        """How many messages wait for a worker; ``None`` if the queue can't be reached."""
+        """Return the number of messages about shards that wait for a worker; ``None`` if the queue can't be reached."""
         ...
 
 

@@ -203,7 +203,7 @@ def _rows(cell: int, shard: int, calls: int) -> Iterator[CallRow | VerdictRow]:
 
 async def _remove(url: str) -> None:
     engine = connect(url, pool_size=1)
-    assert await remove_expired(engine, 1) == JOB
+    assert await remove_expired(engine, 1) == (TENANT, JOB)
     await engine.dispose()
 
 

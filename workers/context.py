@@ -1,6 +1,6 @@
 """What one worker process has: an event loop on a thread of its own, and on it everything that shards need.
 
-Celery's threads only wait; every call of every shard of the process runs on the one loop, over the same connections.
+Celery's threads only wait for shards; every call of every shard of the process runs on the one loop, over the same connections.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import os
 import socket
 import threading
 from collections.abc import AsyncIterator, Coroutine
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import Future
 from typing import Any
 from uuid import UUID
 
@@ -33,9 +33,8 @@ from app.llm.connections.provider_names import provider_of
 from app.llm.gateway import ADAPTERS, Gateway, adapters
 from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook, price_lists
 from app.ports import Queue
-from app.services.batches.advance import advance_batch
-from app.services.batches.files import delete_batch_file
-from app.services.execution.background_tasks import BackgroundTasks, Finalize, FinalizingQueue, finalizing
+from app.services.batches.turns import batch_work
+from app.services.execution.background_tasks import BATCH, BackgroundTasks, FinalizingQueue, finalizing
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.cache_lookup import ReplyDesk
 from app.services.execution.first_calls import FirstCalls
@@ -50,6 +49,7 @@ from app.services.providers.connection_book import ConnectionBook
 from app.services.scheduling.outages import resuming
 from app.services.scheduling.run_shard import run_shard
 from app.services.scheduling.starvation_guard import guard_against_starvation
+from app.services.tenant_turns import TurnedWork
 from app.settings import Settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
@@ -68,7 +68,8 @@ UNASKED_SECONDS = 30.0
 class WorkerContext:
     """Built once a process, before Celery takes its first task."""
 
-    _finalize: Finalize
+    _advance_batch: TurnedWork[int]
+    _delete_file: TurnedWork[UUID]
 
     def __init__(self, settings: Settings, queue: Queue) -> None:
         self._settings = settings
@@ -80,7 +81,8 @@ class WorkerContext:
         self._deps: ShardDependencies | None = None
         self._board: MetricsBoard | None = None
         self._warm = threading.Event()
-        self._interruptible: set[Future[None]] = set()
+        self._background = BackgroundTasks()
+        self._busy = 0
 
     def start(self, places: int) -> None:
         """Starts the loop and everything on it.
@@ -122,8 +124,8 @@ class WorkerContext:
     def _leave(self, leases: LeaseKeeper) -> None:
         log.info("the worker stops", shards=leases.held)
         leases.stop_all(StopReason.SHUTDOWN)
-        for running in tuple(self._interruptible):
-            running.cancel()  # an upload may take half an hour; whoever comes next goes on from the batch's state
+        # An upload may take half an hour; the next worker goes on from the batch's state.
+        self._background.cancel(BATCH)
         self._loop.call_later(self._settings.shutdown_seconds, self._abandon, leases)
 
     @staticmethod
@@ -140,33 +142,39 @@ class WorkerContext:
     def run_shard(self, shard_id: int) -> None:
         """Runs a shard; blocks the calling thread until it has ended or was given back."""
         self._warm.wait()
-        self._run(run_shard(self._ready, shard_id)).result()
+        self._run(self._run_shard(shard_id)).result()
+
+    async def _run_shard(self, shard_id: int) -> None:
+        self._busy += 1
+        try:
+            await run_shard(self._ready, shard_id)
+        finally:
+            self._busy -= 1
 
     def advance_batch(self, batch_id: int) -> None:
-        """Looks after a batch; blocks the calling thread until it needs nothing for now, or the worker stops."""
-        self._run_interruptible(advance_batch(self._ready, batch_id))
+        """Begins to advance a batch in the background."""
+        self._begin_batch_work(self._advance_batch(batch_id))
 
     def delete_batch_file(self, file_id: UUID) -> None:
-        """Deletes a file of a batch at its provider; blocks the calling thread until that is done, or the worker stops."""
-        self._run_interruptible(delete_batch_file(self._ready, file_id))
+        """Begins to delete a batch file at its provider in the background."""
+        self._begin_batch_work(self._delete_file(file_id))
 
     def finalize_job(self, job_id: str) -> None:
-        """Finalizes a job; blocks the calling thread."""
+        """Begins to finalize a job in the background."""
         self._warm.wait()
-        self._run(self._finalize(job_id)).result()
+        self._run(self._ready.queue.announce_finalize(job_id)).result()
+
+    def _begin_batch_work(self, work: Coroutine[Any, Any, None]) -> None:
+        if self._ready.leases.stopping:
+            work.close()  # it stays due, and the sweeper announces it again
+        else:
+            self._loop.call_soon_threadsafe(self._background.begin, work, BATCH)
 
     @property
     def _ready(self) -> ShardDependencies:
         if self._deps is None:
             raise RuntimeError("the worker has not been started")
         return self._deps
-
-    def _run_interruptible(self, work: Coroutine[Any, Any, None]) -> None:
-        running = self._run(work)
-        self._interruptible.add(running)
-        running.add_done_callback(self._interruptible.discard)
-        with contextlib.suppress(CancelledError):
-            running.result()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
@@ -224,8 +232,8 @@ class WorkerContext:
         self._board = board = MetricsBoard(redis, "worker")
         if settings.traces:
             tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
-        contexts, background = JobContexts(engine), BackgroundTasks()
-        self._finalize = finalize = finalizing(engine, contexts)
+        contexts, background = JobContexts(engine), self._background
+        finalize = finalizing(engine, contexts, leases)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
             deps = ShardDependencies(
                 engine=engine,
@@ -244,8 +252,9 @@ class WorkerContext:
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,
             )
+            self._advance_batch, self._delete_file = batch_work(deps)
             async with (
-                guard_against_starvation(deps, background, finalize, places),
+                guard_against_starvation(deps, background, finalize, places, lambda: self._busy),
                 book.keeping(renew),
                 resuming(engine, self._queue, gateway, settings.shard_window),
                 heartbeat(settings),

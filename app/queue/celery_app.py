@@ -14,6 +14,9 @@ ADVANCE_BATCH = "assay.tend_batch"  # the name in messages, which earlier releas
 DELETE_BATCH_FILE = "assay.delete_batch_file"
 """Payload: the id of a file's row."""
 QUEUE = "assay"
+"""Messages about shards."""
+BACKGROUND_QUEUE = "assay.background"
+"""All other messages. Workers take from both queues in turn, so that shards don't wait behind thousands of jobs' ends."""
 
 
 def make_celery(server: RedisServer) -> Celery:
@@ -30,6 +33,10 @@ def make_celery(server: RedisServer) -> Celery:
     celery.conf.update(
         broker_use_ssl=dict(server.tls) or None,
         task_default_queue=QUEUE,
+        task_queues={name: {"exchange": name} for name in (QUEUE, BACKGROUND_QUEUE)},
+        task_routes={
+            task: {"queue": BACKGROUND_QUEUE} for task in (FINALIZE_JOB, ADVANCE_BATCH, DELETE_BATCH_FILE)
+        },
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         task_ignore_result=True,

@@ -57,7 +57,7 @@ class CeleryQueue:
             )
 
     async def length(self) -> int | None:
-        """How many messages wait for a worker; see :class:`app.ports.Queue`."""
+        """Return the number of waiting messages about shards; see :class:`app.ports.Queue`."""
         return await self._retry_until_available(self._length)
 
     async def _retry_until_available(self, act: Callable[[], Answer]) -> Answer | None:

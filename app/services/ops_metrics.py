@@ -96,7 +96,9 @@ def figures_of(
     ]
     figures = [Figures("assay_up", "Whether the API reaches a part: 1 or 0.", ["part"], up)]
     if waiting is not None:
-        figures.append(_single("assay_queue_messages", "Messages that wait for a worker.", waiting))
+        figures.append(
+            _single("assay_queue_messages", "Messages about shards that wait for a worker.", waiting)
+        )
     return figures if found is None else [*figures, *_figures(found)]
 
 

@@ -305,7 +305,18 @@ class TestControl:
         with ThreadPoolExecutor(20) as pool:
             codes = list(pool.map(lambda step: api.post(f"/v1/jobs/{job_id}/{step}").status_code, steps))
         assert set(codes) <= {200, 409}
-        assert api.job(job_id)["status"] == "cancelling"
+        assert api.job(job_id)["status"] == "cancelled"
+
+    def test_a_job_that_never_started_is_cancelled_at_once_and_has_empty_results(self, api: Service) -> None:
+        job_id = api.submit(job_body())["id"]
+        cancelled = api.post(f"/v1/jobs/{job_id}/cancel").json()
+        assert (cancelled["status"], cancelled["completeness"]) == ("cancelled", "partial")
+        assert cancelled["finished_at"] is not None
+        results = api.get(f"/v1/jobs/{job_id}/results").json()
+        assert (results["completeness"], results["usage"]["calls"]) == ("partial", 0)
+        (listed,) = api.get("/v1/jobs").json()["data"]
+        assert (listed["status"], listed["cost"]["usd"]) == ("cancelled", 0)
+        assert api.http.delete(f"/v1/jobs/{job_id}").status_code == 204
 
 
 class TestDelete:

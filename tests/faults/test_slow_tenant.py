@@ -102,6 +102,11 @@ class Tenant:
         assert answer.status_code == 202, answer.text
         return str(answer.json()["id"])
 
+    def act(self, job_id: str, verb: str) -> None:
+        """Cancels or retries a job."""
+        answer = self._api.post(f"/v1/jobs/{job_id}/{verb}", headers=self._key)
+        assert answer.status_code == 200, answer.text
+
     def status(self, job_id: str) -> str:
         answer: httpx2.Response = self._api.get(f"/v1/jobs/{job_id}", headers=self._key)
         return str(answer.json()["status"])

@@ -143,6 +143,14 @@ async def due(connection: AsyncConnection) -> list[int]:
     return sorted(row.id for row in rows)
 
 
+async def tenant_of_unended(connection: AsyncConnection, batch_id: int) -> str | None:
+    """Return the tenant of a batch that has not ended."""
+    rows = await connection.execute(
+        text("SELECT tenant FROM batches WHERE id = :id AND state <> 'ended'"), {"id": batch_id}
+    )
+    return rows.scalar_one_or_none()
+
+
 async def hasten(connection: AsyncConnection, job_id: str) -> None:
     """Has a job's batches looked after at once: something about the job has changed."""
     await connection.execute(

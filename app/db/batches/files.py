@@ -52,6 +52,12 @@ async def begin(connection: AsyncConnection, batch_id: int, file_id: UUID) -> No
     )
 
 
+async def tenant_of(connection: AsyncConnection, id_: UUID) -> str | None:
+    """Return the tenant of a file."""
+    rows = await connection.execute(text("SELECT tenant FROM batch_files WHERE id = :id"), {"id": id_})
+    return rows.scalar_one_or_none()
+
+
 async def uploaded(connection: AsyncConnection, id_: UUID, file_id: str) -> None:
     """Keeps the id that a file has at the provider."""
     await connection.execute(

@@ -4,7 +4,7 @@ Whatever serves a client names its tenant, at least to find or lock the job by w
 sweeper use acts for all tenants: they go by the ids of shards and jobs, which they are told by our own rows alone.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -142,6 +142,18 @@ async def get_job_of_any_tenant(connection: AsyncConnection, job_id: str) -> Job
     )
     row = rows.first()
     return None if row is None else job_row(row)
+
+
+async def tenant_of_unended(connection: AsyncConnection, job_id: str) -> str | None:
+    """Return the tenant of a job that has not ended."""
+    statement = select(Job.tenant).where(Job.id == job_id, Job.status.not_in(TERMINAL))
+    return (await connection.execute(statement)).scalar_one_or_none()
+
+
+async def has_started(connection: AsyncConnection, job_id: str) -> bool:
+    """Return whether a worker ever began to work on a job."""
+    rows = await connection.execute(select(Job.started_at.is_not(None)).where(Job.id == job_id))
+    return bool(rows.scalar_one())
 
 
 def job_row(row: Any) -> JobRow:
@@ -313,15 +325,22 @@ async def delete_job(connection: AsyncConnection, tenant: str, job_id: str) -> N
         await connection.execute(text(statement), {"job": job_id, "tenant": tenant})
 
 
-async def unsettled_jobs(connection: AsyncConnection, quiet_seconds: float) -> list[str]:
-    """Jobs that could be finalized but that nobody seems to be finalizing: the message was lost, or its worker.
+async def unsettled_jobs(
+    connection: AsyncConnection, quiet_seconds: float, among: Collection[JobStatus] = ACTIVE | ENDING
+) -> list[str]:
+    """Return jobs that could be finalized and that no worker reports to finalize: the message, or its worker, was lost.
 
-    Each is named at most once in ``quiet_seconds``, and not while somebody says that its finalization goes on.
+    Each is returned at most once in ``quiet_seconds``.
+
+    Args:
+        connection: Where.
+        quiet_seconds: Seconds since the last report.
+        among: Their statuses.
     """
     rows = await connection.execute(
         text(
             "UPDATE jobs SET updated_at = clock_timestamp() WHERE id IN (SELECT id FROM jobs"
-            f"  WHERE status IN ({status_list(ACTIVE | ENDING)})"
+            f"  WHERE status IN ({status_list(among)})"
             "  AND updated_at < clock_timestamp() - make_interval(secs => :quiet)"
             "  AND NOT EXISTS (SELECT FROM shards WHERE job_id = jobs.id AND NOT done"
             f"   AND (jobs.status NOT IN ({status_list(ENDING)}) OR lease_expires_at > clock_timestamp()))"
@@ -353,14 +372,6 @@ async def count_failed_finalization(connection: AsyncConnection, job_id: str) ->
     )
     row = rows.first()
     return 0 if row is None else row.finalize_failures
-
-
-async def active_jobs(connection: AsyncConnection) -> list[str]:
-    """Jobs whose shards may be worked on, oldest first."""
-    rows = await connection.execute(
-        select(Job.id).where(Job.status.in_([status.value for status in ACTIVE])).order_by(Job.created_at)
-    )
-    return [row.id for row in rows]
 
 
 async def keep_paused(

@@ -13,11 +13,17 @@ _JUDGES_TEXTS = "s.anchors->>'job' = {job} OR s.job#>>'{{responses,job}}' = {job
 
 
 async def lock_expired(
-    connection: AsyncConnection, keep_days: int, passed_over: Collection[str]
+    connection: AsyncConnection, keep_days: int, passed_over: Collection[str], served: Collection[str]
 ) -> tuple[str, str] | None:
-    """Locks the job that ended first, if that is more than so many days ago.
+    """Locks the first ended job of those that ended more than so many days ago.
 
-    Passed over are those that somebody holds, that are baselines, or whose texts a schedule's runs judge.
+    Locked jobs, baselines, and jobs whose texts a schedule's runs judge are passed over.
+
+    Args:
+        connection: Where.
+        keep_days: Days since the end.
+        passed_over: Ids of further jobs to pass over.
+        served: Tenants to pass over.
 
     Returns:
         Its tenant and id.
@@ -31,9 +37,9 @@ async def lock_expired(
             " AND NOT EXISTS (SELECT FROM named_baselines b WHERE b.job_id = jobs.id)"
             " AND NOT EXISTS (SELECT FROM schedules s WHERE s.tenant = jobs.tenant"
             f" AND ({_JUDGES_TEXTS.format(job='jobs.id')}))"
-            " AND id <> ALL(:passed_over) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
+            " AND id <> ALL(:passed_over) AND tenant <> ALL(:served) ORDER BY finished_at LIMIT 1 FOR UPDATE SKIP LOCKED"
         ),
-        {"days": keep_days, "passed_over": list(passed_over)},
+        {"days": keep_days, "passed_over": list(passed_over), "served": list(served)},
     )
     row = rows.first()
     return None if row is None else (row.tenant, row.id)

@@ -9,14 +9,18 @@ from uuid import UUID
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db.engine import single_statements
+from app.db.jobs import jobs
 from app.ports import Queue
 from app.services.execution.leases import LeaseKeeper
 from app.services.job_context import JobContexts
+from app.services.tenant_turns import TenantTurns, TurnedWork
 
 log = structlog.get_logger(__name__)
 
 FINALIZATION = "finalization"
-"""The kind of work."""
+BATCH = "batch"
+"""Kinds of tasks."""
 
 FINALIZATIONS_AT_A_TIME = 4
 """Each holds a connection of the shards' pool and, while it computes, all scores of its job."""
@@ -44,6 +48,12 @@ class BackgroundTasks:
     def number(self, kind: str) -> int:
         """How many of a kind are under way."""
         return sum(task.get_name() == kind for task in self._tasks)
+
+    def cancel(self, kind: str) -> None:
+        """Cancels the tasks of a kind."""
+        for task in self._tasks:
+            if task.get_name() == kind:
+                task.cancel()
 
     async def ended(self) -> None:
         """Waits until nothing is under way."""
@@ -99,32 +109,23 @@ class FinalizingQueue:
         await self._queue.announce_files(file_ids)
 
     async def length(self) -> int | None:
-        """How many messages wait for a worker; see :class:`app.ports.Queue`."""
+        """Return the number of waiting messages about shards; see :class:`app.ports.Queue`."""
         return await self._queue.length()
 
 
-def finalizing(engine: AsyncEngine, contexts: JobContexts) -> Finalize:
-    """Finalizes jobs, a few at a time, each once at a time, however many end together.
+def finalizing(engine: AsyncEngine, contexts: JobContexts, leases: LeaseKeeper) -> Finalize:
+    """Finalizes jobs, a few at a time, in turns by tenant. A process that stops begins none: the sweeper announces them again.
 
-    One that is asked for while it is under way is looked at once more afterwards: its last shard may have ended after the
-    look that found one still held. What finalizing takes (scipy) is imported at the first, on a thread, lest calls stand
-    still meanwhile.
+    Finalization needs scipy, which the first one imports on a thread so that no call waits for the import.
     """
-    asked_again: dict[str, bool] = {}
-    places = asyncio.Semaphore(FINALIZATIONS_AT_A_TIME)
+
+    async def tenant_of(job_id: str) -> str | None:
+        async with single_statements(engine) as connection:
+            return await jobs.tenant_of_unended(connection, job_id)
 
     async def finalize(job_id: str) -> None:
-        if job_id in asked_again:
-            asked_again[job_id] = True
-            return
-        asked_again[job_id] = True
-        try:
-            async with places:
-                module = await asyncio.to_thread(importlib.import_module, "app.services.results.finalize")
-                while asked_again[job_id]:
-                    asked_again[job_id] = False
-                    await module.finalize_job(engine, contexts, job_id)
-        finally:
-            del asked_again[job_id]
+        if not leases.stopping:
+            module = await asyncio.to_thread(importlib.import_module, "app.services.results.finalize")
+            await module.finalize_job(engine, contexts, job_id)
 
-    return finalize
+    return TurnedWork(TenantTurns(FINALIZATIONS_AT_A_TIME), tenant_of, finalize)

@@ -67,6 +67,15 @@ class LeaseKeeper:
         """Keeps a claim alive no longer: its shard has ended, or others may claim it. It may be said again."""
         self._held.pop(claim, None)
 
+    def is_working(self, claim: AnyClaim) -> bool:
+        """Return whether this process holds a claim whose shard was not stopped."""
+        return claim in self._held and self._held[claim].reason is None
+
+    def stop(self, claim: AnyClaim, reason: StopReason) -> None:
+        """Stops the shard of a held claim: its calls on the wire are awaited, no other starts."""
+        if claim in self._held:
+            self._held[claim].set(reason)
+
     def stop_all(self, reason: StopReason) -> None:
         """Stops every shard of this process, also those still to come."""
         self._stopped_for = reason

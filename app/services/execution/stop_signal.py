@@ -30,6 +30,8 @@ class StopReason(StrEnum):
     """Somebody else has the shard."""
     SHUTDOWN = "shutdown"
     """The worker is going down."""
+    GIVING_WAY = "giving_way"
+    """A newer job of which no shard is held gets the shard's place."""
     BATCH = "batch"
     """What is missing comes with batches."""
 

@@ -1,7 +1,7 @@
 """Cancels, pauses, resumes, retries and deletes jobs, and changes their budgets. Each may be asked for any number of times."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -26,8 +26,10 @@ from app.services.execution.retries import PROVIDER_UNREACHABLE
 from app.services.execution.stop_signal import FRESH_SECONDS
 from app.services.execution.stopping import settle
 from app.services.job_context import decode_spec
+from app.services.jobs.listing import note_results
 from app.services.jobs.retention import remove_job
 from app.services.providers.connection_book import name_in
+from app.services.tenant_turns import TenantTurns
 
 CANCELLED_BY_USER = "cancelled_by_user"
 PAUSED_BY_USER = "paused_by_user"
@@ -37,13 +39,19 @@ NOTICE_SECONDS = FRESH_SECONDS + 0.25
 NOTICE_CHECK_SECONDS = 0.05
 
 
+CHANGES_AT_A_TIME = 4
+"""Jobs that a process cancels at a time, and retries or deletes at a time; each holds a connection, a large job's for seconds."""
+
+
 @dataclass(frozen=True, slots=True)
 class ControlDependencies:
-    """What controlling jobs takes."""
+    """Dependencies of changes to jobs."""
 
     engine: AsyncEngine
     queue: Queue
     window: int
+    cancellations: TenantTurns = field(default_factory=lambda: TenantTurns(CHANGES_AT_A_TIME))
+    rewrites: TenantTurns = field(default_factory=lambda: TenantTurns(CHANGES_AT_A_TIME))
 
 
 async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, capped_key: str | None) -> None:
@@ -96,11 +104,13 @@ def _check_tenant(limits: LimitsRow, payers: Payers, spec: JobSpec) -> None:
 async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
     """Cancels a job: no call starts after it; what was paid for is kept and reported. A finished job stays as it is.
 
+    A job that never started ends at once; any other ends with the finalization of its results.
+
     Raises:
         NotFoundError: If the tenant has no such job.
     """
     await _get(deps, tenant, job_id)
-    async with deps.engine.begin() as connection:
+    async with deps.cancellations.of(tenant), deps.engine.begin() as connection:
         await jobs.move(
             connection,
             job_id,
@@ -111,8 +121,13 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
         status = await jobs.lock_job(connection, job_id, tenant=tenant)
         await batches.hasten(connection, job_id)
         settled = status is JobStatus.CANCELLING and await settle(connection, job_id, status)
+        ended = settled and not await jobs.has_started(connection, job_id)
+        if ended:  # without results to compute
+            await shards.bar(connection, job_id)
+            await jobs.move(connection, job_id, to=JobStatus.CANCELLED, reason=CANCELLED_BY_USER)
+            await note_results(connection, tenant, job_id, [], [])
     await _let_workers_notice(deps, job_id)
-    if settled:
+    if settled and not ended:
         await deps.queue.announce_finalize(job_id)
     return await _get(deps, tenant, job_id)
 
@@ -183,7 +198,7 @@ async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
     """
     await _get(deps, tenant, job_id)
     announced: list[int] = []
-    async with deps.engine.begin() as connection:
+    async with deps.rewrites.of(tenant), deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, job_id, tenant=tenant)
         if status in RETRIABLE:
             announced = await _reopen(deps, connection, tenant, job_id, status)
@@ -270,7 +285,7 @@ async def delete_job(deps: ControlDependencies, tenant: str, job_id: str) -> Non
         NotFoundError: If the tenant has no such job.
         WrongStateError: If the job has not ended, is a baseline, or a schedule's runs judge its texts.
     """
-    async with deps.engine.begin() as connection:
+    async with deps.rewrites.of(tenant), deps.engine.begin() as connection:
         await jobs.lock_job(connection, job_id, tenant=tenant)
         job = await jobs.get_job(connection, tenant, job_id)
         if job is None:

@@ -45,20 +45,26 @@ class NotRemovedError(Exception):
 
 
 async def remove_expired(
-    engine: AsyncEngine, keep_days: int, passed_over: Collection[str] = ()
-) -> str | None:
-    """Removes the job that ended first, if that is more than ``keep_days`` days ago by the database's clock.
+    engine: AsyncEngine, keep_days: int, passed_over: Collection[str] = (), served: Collection[str] = ()
+) -> tuple[str, str] | None:
+    """Remove the job that ended first, if that is more than ``keep_days`` days ago by the database's clock.
 
-    All of it or nothing: of a job that is there, all rows are there. Whoever else is at it takes another one.
+    The job is removed whole or not at all. Two processes take different jobs.
+
+    Args:
+        engine: The database.
+        keep_days: Days since the end.
+        passed_over: Ids of jobs to pass over.
+        served: Tenants to pass over.
 
     Returns:
-        The job's id; ``None`` if there was none but those to be passed over.
+        The job's tenant and id; ``None`` if no job is left.
 
     Raises:
         NotRemovedError: If the database refused.
     """
     async with engine.begin() as connection:
-        expired = await retention.lock_expired(connection, keep_days, passed_over)
+        expired = await retention.lock_expired(connection, keep_days, passed_over, served)
         if expired is None:
             return None
         tenant, job_id = expired
@@ -68,19 +74,20 @@ async def remove_expired(
             if is_away(error):
                 raise
             raise NotRemovedError(job_id) from error
-        return job_id
+        return expired
 
 
 async def keep_removing(engine: AsyncEngine, keep_days: int) -> None:
-    """Removes one expired job after another, until it is cancelled; what it is at then stays whole.
+    """Remove one expired job after another, in turns by tenant, until it is cancelled; the job at hand then stays whole.
 
-    One that can't be removed keeps no other from it; it is tried again when nothing else is left.
+    A job that cannot be removed delays no other; it is tried again when nothing else is left.
     """
     failed: set[str] = set()
+    served: set[str] = set()
     while True:
         removed = None
         try:
-            removed = await remove_expired(engine, keep_days, failed)
+            removed = await remove_expired(engine, keep_days, failed, served)
         except NotRemovedError as error:
             log.exception("job not removed; trying again", job=error.job_id)
             failed.add(error.job_id)
@@ -90,11 +97,15 @@ async def keep_removing(engine: AsyncEngine, keep_days: int) -> None:
                 log.warning("removing jobs failed; trying again", reason=reason(error))
             else:
                 log.exception("removing jobs failed; trying again")
-        if removed is None:
+        if removed is not None:
+            tenant, job_id = removed
+            served.add(tenant)
+            log.info("job removed", job=job_id, keep_days=keep_days)
+        elif served:  # the next round
+            served.clear()
+        else:
             failed.clear()
             await asyncio.sleep(LOOK_SECONDS)
-        else:
-            log.info("job removed", job=removed, keep_days=keep_days)
 
 
 async def forget_replies(engine: AsyncEngine, days: int) -> bool:

@@ -8,6 +8,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.batches import batches
+from app.db.engine import single_statements
 from app.db.execution import failures, shard_counts, shards, stored_rows
 from app.db.execution.failures import UselessRow
 from app.db.health import is_away
@@ -71,12 +72,12 @@ async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> 
 
 async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:
     """Bars and looks, computes, and ends: no lock and no transaction is held while results are computed."""
-    async with engine.connect() as connection:
-        known = await jobs.get_job_of_any_tenant(connection, job_id)
-    if known is None:
+    async with single_statements(engine) as connection:
+        tenant = await jobs.tenant_of_unended(connection, job_id)
+    if tenant is None:
         return
-    context = await contexts.get(known.tenant, job_id)
-    if not await freeze_ending(engine, known.tenant, job_id, context.spec):
+    context = await contexts.get(tenant, job_id)
+    if not await freeze_ending(engine, tenant, job_id, context.spec):
         return
     async with engine.begin() as connection:
         job = await _ready(connection, job_id)

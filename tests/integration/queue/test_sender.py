@@ -12,7 +12,7 @@ import pytest
 import redis
 
 from app.queue import sender
-from app.queue.celery_app import QUEUE, make_celery
+from app.queue.celery_app import BACKGROUND_QUEUE, QUEUE, make_celery
 from app.queue.sender import CeleryQueue
 from app.redis_server import RedisServer
 from embedded.valkey import EmbeddedValkey
@@ -37,11 +37,14 @@ def frozen(valkey: EmbeddedValkey) -> Iterator[None]:
 
 
 class TestSender:
-    async def test_counts_what_waits(self, valkey: EmbeddedValkey) -> None:
+    async def test_counts_messages_about_shards_and_keeps_others_apart(self, valkey: EmbeddedValkey) -> None:
         queue = CeleryQueue(make_celery(RedisServer(valkey.url())))
         await queue.announce_shards([1, 2, 3])
         await queue.announce_finalize("job_1")
-        assert await queue.length() == 4
+        await queue.announce_batches([1])
+        assert await queue.length() == 3
+        with redis.Redis.from_url(valkey.url()) as client:
+            assert client.llen(BACKGROUND_QUEUE) == 2
 
     async def test_nobody_waits_for_a_frozen_one_and_messages_go_out_once_it_is_thawed(
         self, valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.engine import connect
 from app.db.jobs.jobs import JobRow
@@ -49,7 +49,7 @@ class TestRemoveExpired:
         assert min(of_one.values()) > 0
         old, older = await ended(worker, 30.1), await ended(worker, 31)
         removed = [await remove_expired(worker.engine, 30) for _ in range(3)]
-        assert removed == [older.id, old.id, None]
+        assert removed == [(TENANT, older.id), (TENANT, old.id), None]
         assert await rows(worker.engine) == of_one
         assert await scalar(worker.engine, "SELECT id FROM jobs") == young.id
 
@@ -66,10 +66,10 @@ class TestRemoveExpired:
             tenant=kept.tenant,
             job=kept.id,
         )
-        assert await remove_expired(worker.engine, 2) == other.id
+        assert await remove_expired(worker.engine, 2) == (TENANT, other.id)
         assert await remove_expired(worker.engine, 2) is None
         await execute(worker.engine, "DELETE FROM named_baselines")
-        assert await remove_expired(worker.engine, 2) == kept.id
+        assert await remove_expired(worker.engine, 2) == (TENANT, kept.id)
 
     @pytest.mark.parametrize(
         ("job", "anchors"), [({}, {"job": "KEPT"}), ({"responses": {"job": "KEPT"}}, {"job": "another"})]
@@ -86,17 +86,41 @@ class TestRemoveExpired:
             job=json.dumps(job).replace("KEPT", kept.id),
             anchors=json.dumps(anchors).replace("KEPT", kept.id),
         )
-        assert await remove_expired(worker.engine, 2) == other.id
+        assert await remove_expired(worker.engine, 2) == (TENANT, other.id)
         assert await remove_expired(worker.engine, 2) is None
         await execute(worker.engine, "DELETE FROM schedules")
-        assert await remove_expired(worker.engine, 2) == kept.id
+        assert await remove_expired(worker.engine, 2) == (TENANT, kept.id)
 
     async def test_passes_over_a_job_that_somebody_holds(self, worker: Worker) -> None:
         other, held = await ended(worker, 3), await ended(worker, 4)
         async with worker.engine.begin() as connection:
             await connection.execute(text("SELECT FROM jobs WHERE id = :job FOR UPDATE"), {"job": held.id})
-            assert await remove_expired(worker.engine, 2) == other.id
+            assert await remove_expired(worker.engine, 2) == (TENANT, other.id)
             assert await remove_expired(worker.engine, 2) is None
+
+    async def test_takes_turns_by_tenant(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+        for tenant, days in (("many", 9), ("many", 8), ("many", 7), ("other", 5)):
+            job = await new_job(worker.engine, tenant=tenant)
+            await execute(
+                worker.engine,
+                "UPDATE jobs SET status = 'completed', finished_at = now() - make_interval(days => :days) WHERE id = :job",
+                days=days,
+                job=job.id,
+            )
+        removed: list[str] = []
+        remove = retention.remove_job
+
+        async def noted(connection: AsyncConnection, tenant: str, job_id: str) -> None:
+            removed.append(tenant)
+            await remove(connection, tenant, job_id)
+
+        monkeypatch.setattr(retention, "remove_job", noted)
+        async with removing(worker.engine, 2, 30):
+            for _ in range(500):
+                if await scalar(worker.engine, "SELECT count(*) FROM jobs") == 0:
+                    break
+                await asyncio.sleep(0.02)
+        assert removed == ["many", "other", "many", "many"]
 
 
 class TestRemoveJob:

@@ -1,7 +1,6 @@
 """A full worker, and jobs that wait for a place in it."""
 
 import asyncio
-from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -11,8 +10,6 @@ from app.db.jobs.jobs import JobRow
 from app.domain.jobs.priority import Priority
 from app.domain.jobs.status import JobStatus
 from app.services.execution.background_tasks import (
-    FINALIZATION,
-    FINALIZATIONS_AT_A_TIME,
     BackgroundTasks,
     FinalizingQueue,
     finalizing,
@@ -21,6 +18,7 @@ from app.services.execution.stop_signal import StopReason
 from app.services.scheduling import starvation_guard
 from app.services.scheduling.starvation_guard import (
     FIRST_SHARDS,
+    NewestJobs,
     guard_against_starvation,
     start_waiting_shards,
 )
@@ -151,10 +149,52 @@ class TestFullWorker:
         await worker.run_all(job)
         await wait_long(engine)
         background = BackgroundTasks()
-        async with guard_against_starvation(worker.deps, background, worker.finalize_by_id, 0):
+        async with guard_against_starvation(
+            worker.deps, background, worker.finalize_by_id, places=1, busy=lambda: 1
+        ):
             assert await eventually_completed(worker, job)
         await background.ended()
         assert (await worker.job(job)).completeness == "full"
+
+
+class TestNewestJobs:
+    async def test_a_tenant_s_newest_job_progresses_beside_its_many_slow_ones(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(starvation_guard, "NEWEST_JOBS", 2)
+        worker.provider.gate = asyncio.Event()
+        slow = [await new_job(engine) for _ in range(6)]
+        background = BackgroundTasks()
+        newest = NewestJobs(worker.deps, background)
+        await wait_long(engine)
+        for _ in range(2):  # no more than that, however often it looks
+            await newest.start()
+        assert await jobs_held(engine) == {job.id for job in slow[-2:]}
+        small = await new_job(engine)
+        await wait_long(engine)
+        await newest.start()
+        assert small.id not in await jobs_held(engine)  # the others have only just begun
+        monkeypatch.setattr(starvation_guard, "GIVE_WAY_SECONDS", 0.0)
+        await newest.start()
+        await newest.start()  # nothing newer waits
+        assert await jobs_held(engine) == {*(job.id for job in slow[-2:]), small.id}
+        stopped = {
+            claim.job_id: stop.reason for claim, stop in worker.deps.leases._held.items() if stop.reason
+        }
+        assert stopped == {slow[-2].id: StopReason.GIVING_WAY}
+        worker.provider.gate.set()
+        await background.ended()
+        done = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
+        assert {small.id, slow[-1].id} <= {row.job_id for row in done}
+        # What gave way lost no call: it is announced, and goes on where it stopped.
+        for job in slow:
+            await worker.run_all(job)
+        assert (await worker.finalize(slow[-2])).completeness == "full"
+        calls = await execute(
+            engine,
+            "SELECT shards.job_id, count(*) AS number FROM calls JOIN shards ON shards.id = shard_id GROUP BY 1",
+        )
+        assert len({row.number for row in calls}) == 1
 
 
 class TestOwnFinalization:
@@ -163,7 +203,10 @@ class TestOwnFinalization:
     ) -> None:
         background = BackgroundTasks()
         queue = FinalizingQueue(
-            worker.queue, background, worker.deps.leases, finalizing(engine, worker.deps.contexts)
+            worker.queue,
+            background,
+            worker.deps.leases,
+            finalizing(engine, worker.deps.contexts, worker.deps.leases),
         )
         worker.deps = replace(worker.deps, queue=queue)
         job = await new_job(engine)
@@ -175,10 +218,18 @@ class TestOwnFinalization:
     async def test_a_process_that_stops_leaves_it_to_the_others(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
-        queue = FinalizingQueue(worker.queue, BackgroundTasks(), worker.deps.leases, worker.finalize_by_id)
+        job = await new_job(engine)
+        await worker.run_all(job)
+        worker.queue.finals.clear()
+        background = BackgroundTasks()
+        finalize = finalizing(engine, worker.deps.contexts, worker.deps.leases)
+        queue = FinalizingQueue(worker.queue, background, worker.deps.leases, finalize)
+        await queue.announce_finalize(job.id)
         worker.deps.leases.stop_all(StopReason.SHUTDOWN)
-        await queue.announce_finalize("job_1")
-        assert worker.queue.finals == ["job_1"]
+        await background.ended()  # the one that had not begun is left to the sweeper
+        await queue.announce_finalize(job.id)
+        assert worker.queue.finals == [job.id]
+        assert (await worker.job(job)).status is JobStatus.FINALIZING
 
     async def test_one_that_fails_is_left_to_the_sweeper(self, worker: Worker) -> None:
         async def fail(_: str) -> None:
@@ -192,6 +243,11 @@ class TestOwnFinalization:
 
 async def held(engine: AsyncEngine) -> int:
     return int(await scalar(engine, "SELECT count(*) FROM shards WHERE lease_owner IS NOT NULL"))
+
+
+async def jobs_held(engine: AsyncEngine) -> set[str]:
+    rows = await execute(engine, "SELECT job_id FROM shards WHERE lease_owner IS NOT NULL")
+    return {row.job_id for row in rows}
 
 
 async def held_of(engine: AsyncEngine, tenant: str) -> int:
@@ -213,33 +269,3 @@ async def eventually_completed(worker: Worker, job: JobRow) -> bool:
             return True
         await asyncio.sleep(0.02)
     return False
-
-
-class TestFinalizing:
-    async def test_each_job_is_finalized_once_at_a_time_and_few_together(
-        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        begun: list[str] = []
-        full, gate = asyncio.Event(), asyncio.Event()
-
-        async def finalize_job(_engine: AsyncEngine, _contexts: object, job_id: str) -> None:
-            begun.append(job_id)
-            if len(begun) == FINALIZATIONS_AT_A_TIME:
-                full.set()
-            await gate.wait()
-
-        monkeypatch.setattr("app.services.results.finalize.finalize_job", finalize_job)
-        finalize = finalizing(engine, worker.deps.contexts)
-        background = BackgroundTasks()
-        ids = [f"job_{number}" for number in range(2 * FINALIZATIONS_AT_A_TIME)]
-        for job_id in ids:
-            background.begin(finalize(job_id), FINALIZATION)
-        await full.wait()
-        for job_id in 2 * ids:
-            background.begin(finalize(job_id), FINALIZATION)
-        await asyncio.sleep(0.1)
-        assert begun == ids[:FINALIZATIONS_AT_A_TIME]
-        gate.set()
-        await background.ended()
-        # What the first look of those that were under way had seen may have been too old; the others had not looked yet.
-        assert Counter(begun) == Counter(ids[:FINALIZATIONS_AT_A_TIME]) + Counter(ids)
