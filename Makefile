@@ -76,7 +76,7 @@ bench-personagym: setup  ## the same with PersonaGym at the size of its paper
 bench-upload: setup  ## an upload of 1 GB as JSON Lines and as Parquet, each cut off at 20 places; ARGS="--megabytes 100" for less
 	$(BIN)/python -m benchmarks.upload $(ARGS)
 
-fuzz: setup  ## a million judges' replies and instrument files at random; ARGS="--seed 7" for others
+fuzz: setup  ## a million judges' replies and instrument files and 500,000 users' files at random; ARGS="--seed 7" for others
 	$(BIN)/python -m tests.fuzz $(ARGS)
 
 sbom: setup  ## what the image contains, as CycloneDX, in build/sbom.json

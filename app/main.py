@@ -40,6 +40,7 @@ from app.api.http.dependencies import Services
 from app.api.http.hosts import KnownHost
 from app.api.http.limits import Limits
 from app.api.http.openapi import TAGS, DescribedApp
+from app.api.http.received_files import ReceivedFiles
 from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
@@ -80,6 +81,7 @@ from app.limits.request_rates import RequestRates
 from app.llm.models.prices import GenaiPriceBook
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
+from app.readers.pool import ReaderPool
 from app.services.identifiers import new_id
 from app.services.job_context import JobContexts
 from app.services.jobs.check_model import CheckDependencies
@@ -194,11 +196,13 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             after=UNASKED_SECONDS,
             then=keep_what_is_imported,
         )
+        await services.readers.start()
         yield
         services.figures.close()
         services.submission.planning.close()
         await services.uploads.packed.close()
         await services.uploads.tool_files.close()
+        await services.readers.close()
         await services.keyring.close()
         await services.results.close()
         await services.progress.close()
@@ -309,7 +313,7 @@ def _services(settings: Settings) -> Services:
         prices=prices,
         book=book,
     )
-    results = ResultsReader(engine, contexts)
+    results, readers = ResultsReader(engine, contexts), ReaderPool("app.services.file_readers:prepare")
     progress, holds = RecentProgress(engine), partial(read_holds, redis)
     return Services(
         engine=engine,
@@ -348,8 +352,11 @@ def _services(settings: Settings) -> Services:
         is_local=is_loopback(settings.host),
         public_url=settings.public_url,
         body_bytes=settings.max_body_bytes,
+        readers=readers,
+        bundles=ReceivedFiles(),
         uploads=UploadDependencies(
             engine,
+            readers,
             submission.catalog.rules,
             settings.max_upload_bytes,
             settings.tenant_upload_bytes,

@@ -1,17 +1,16 @@
 """Compressed files, unpacked piece by piece and no further than a limit."""
 
 from collections.abc import Iterator
-from typing import Literal
+from typing import BinaryIO, Literal
 
 import pyarrow as pa
 
-from app.importers.parquet_pages import File
 from app.importers.records import wrong_file
 
 PIECE_BYTES = 1024 * 1024
 
 
-def unpack(file: File, codec: Literal["gzip", "zstd"], *, skip: int, most: int) -> Iterator[bytes]:
+def unpack(file: BinaryIO, codec: Literal["gzip", "zstd"], *, skip: int, most: int) -> Iterator[bytes]:
     """What a compressed file holds, in pieces.
 
     Args:

@@ -29,8 +29,6 @@ LINE_CHARACTERS = 16 * 1024 * 1024
 csv.field_size_limit(
     LINE_CHARACTERS
 )  # of all that the process reads, and set once: otherwise cells end at 131,072 characters
-SHORT_CHARACTERS = 64 * 1024
-"""The longest JSON that is parsed in one step, in which no other thread runs."""
 MOST_NESTED = 500_000
 """Lists and objects of a JSON text."""
 MOST_RECORDS = 500_000
@@ -234,8 +232,8 @@ def parse_json(text: str) -> Any:
     """
     decoder = (
         json.JSONDecoder(object_pairs_hook=_members)
-        if len(text) <= SHORT_CHARACTERS
-        else StepwiseDecoder(most=MOST_NESTED, object_pairs_hook=_members)
+        if text.count("[") + text.count("{") <= MOST_NESTED
+        else StepwiseDecoder(most=MOST_NESTED, object_pairs_hook=_members)  # counts those outside texts
     )
     try:
         return decoder.decode(text)

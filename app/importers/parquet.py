@@ -3,19 +3,18 @@
 import os
 from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from app.domain.errors import FieldError, InvalidJobError, escape_pointer
-from app.importers.parquet_pages import File, check_histograms, check_pages
 from app.importers.records import wrong_file
 
 BATCH_ROWS = 64
 MOST_COLUMNS = 2_000
-UNPACKED_BYTES = 64 * 1024 * 1024
-"""How much is unpacked at a time: less than two pages of each column."""
+BATCH_BYTES = 32 * 1024 * 1024
+"""Most bytes of the rows that are unpacked at a time."""
 FOOTER_BYTES = 16 * 1024 * 1024
 _MAGIC = {b"PAR1", b"PARE"}
 SOME_ROWS, SOME_BYTES = 2_000, 1024 * 1024
@@ -34,8 +33,8 @@ class Rows(NamedTuple):
     size: int
 
 
-def read_parquet(file: File, *, skip: int) -> Iterator[Rows]:
-    """The rows of a Parquet file of any length, some at a time; of the file little more is held than a page of each column.
+def read_parquet(file: BinaryIO, *, skip: int) -> Iterator[Rows]:
+    """Yield the rows of a Parquet file of any length, some at a time. A hostile one can end the process: call it in a child.
 
     Args:
         file: The file. Untrusted.
@@ -44,14 +43,14 @@ def read_parquet(file: File, *, skip: int) -> Iterator[Rows]:
     Raises:
         InvalidJobError: If it can't be read.
     """
-    opened = _opened(file)
-    groups = list(range(opened.table.metadata.num_row_groups))
-    while groups and skip >= (rows := opened.table.metadata.row_group(groups[0]).num_rows):
+    table = _opened(file)
+    groups = list(range(table.metadata.num_row_groups))
+    while groups and skip >= (rows := table.metadata.row_group(groups[0]).num_rows):
         del groups[0]
         skip -= rows
     some: list[dict[str, Any] | FieldError] = []
     size = 0
-    for batch in _batches(opened, groups):
+    for batch in _batches(table, groups):
         kept = batch.slice(min(skip, len(batch)))
         skip -= len(batch) - len(kept)
         for row in _rows_one_by_one(kept):
@@ -64,26 +63,17 @@ def read_parquet(file: File, *, skip: int) -> Iterator[Rows]:
         yield Rows(some, size)
 
 
-class _Opened(NamedTuple):
-    """A file whose pages were looked at.
-
-    Attributes:
-        table: The file.
-        rows: How many rows can be held.
-    """
-
-    table: pq.ParquetFile
-    rows: int
-
-
-def _opened(file: File) -> _Opened:
+def _opened(file: BinaryIO) -> pq.ParquetFile:
     try:
-        footer = _footer(file)
-        table = pq.ParquetFile(file, pre_buffer=False, buffer_size=SOME_BYTES)
-        if footer:
-            check_histograms(footer, table.schema)
+        _check_end(file)
+        table = pq.ParquetFile(
+            file,
+            pre_buffer=False,
+            buffer_size=SOME_BYTES,
+            thrift_string_size_limit=FOOTER_BYTES,
+            thrift_container_size_limit=FOOTER_BYTES,
+        )
         names = table.schema_arrow.names
-        longest = check_pages(file, table.metadata, table.schema)
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         raise _broken(error) from error
     if len(names) > MOST_COLUMNS:
@@ -91,11 +81,10 @@ def _opened(file: File) -> _Opened:
     repeated = next((name for name, count in Counter(names).items() if count > 1), None)
     if repeated is not None:
         raise wrong_file(f"the column {repeated[:100]!r} appears more than once")
-    return _Opened(table, max(1, min(BATCH_ROWS, UNPACKED_BYTES // longest)))
+    return table
 
 
-def _footer(file: File) -> bytes:
-    """What stands before the end of a file; empty where that is encrypted, so that it can't be read anyway."""
+def _check_end(file: BinaryIO) -> None:
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - 8))
     length, magic = int.from_bytes(file.read(4), "little"), file.read(4)
@@ -105,10 +94,7 @@ def _footer(file: File) -> bytes:
         )
     if length > FOOTER_BYTES:
         raise wrong_file(f"a footer of {length:,} bytes; at most {FOOTER_BYTES:,}")
-    file.seek(max(0, size - 8 - length))
-    footer = file.read(length)
     file.seek(0)
-    return footer if magic == b"PAR1" else b""
 
 
 def size_of(value: Any) -> int:
@@ -120,16 +106,22 @@ def size_of(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes) else 8
 
 
-def _batches(file: _Opened, groups: list[int]) -> Iterator[pa.RecordBatch]:
-    batches = file.table.iter_batches(batch_size=file.rows, row_groups=groups, use_threads=False)
-    while True:
-        try:
-            batch = next(batches, None)
-        except (pa.ArrowException, OSError, ValueError) as error:
-            raise _broken(error) from error
-        if batch is None:
-            return
-        yield batch
+def _batches(table: pq.ParquetFile, groups: list[int]) -> Iterator[pa.RecordBatch]:
+    """Yield some rows at a time: fewer of a row group whose rows are long."""
+    for number in groups:
+        group = table.metadata.row_group(number)
+        rows = min(BATCH_ROWS, max(1, SOME_BYTES * group.num_rows // max(group.total_byte_size, 1)))
+        batches = table.iter_batches(batch_size=rows, row_groups=[number], use_threads=False)
+        while True:
+            try:
+                batch = next(batches, None)
+            except (pa.ArrowException, OSError, ValueError) as error:
+                raise _broken(error) from error
+            if batch is None:
+                break
+            if batch.nbytes > BATCH_BYTES:
+                raise wrong_file(f"unpacks to more than {BATCH_BYTES:,} bytes in {len(batch)} rows")
+            yield batch
 
 
 def _rows_one_by_one(batch: pa.RecordBatch) -> list[dict[str, Any] | FieldError]:

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
-from app.importers.content import Document, Form, csv_rows, parse_json
+from app.importers.content import MOST_RECORDS, Document, Form, csv_rows, parse_json
 from app.importers.messages import last_question, persona_of, read_messages
 from app.importers.records import (
     TEXT_CHARACTERS,
@@ -18,6 +18,7 @@ from app.importers.records import (
     optional,
     substituted,
     text_or_none,
+    wrong_file,
 )
 from app.importers.tables import columns_of, number_of
 
@@ -158,6 +159,9 @@ def _persona_and_question(prompt: str | None, variables: Any) -> tuple[str | Non
 def read_configuration(place: str, found: dict[str, Any]) -> Iterator[Record]:
     """A question for each test and prompt."""
     prompts, tests = (_listed(found, name) for name in ("prompts", "tests"))
+    if len(prompts) * len(tests) > MOST_RECORDS:
+        message = f"{len(prompts):,} prompts × {len(tests):,} tests are more than {MOST_RECORDS:,} records; divide the file"
+        raise wrong_file(message)
     providers = found.get("providers", found.get("targets"))
     listed = providers if isinstance(providers, list) else [providers]
     models = list(dict.fromkeys(name for each in listed if (name := _named(each)) is not None))

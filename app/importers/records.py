@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from app.domain.contract import check_storable
@@ -253,19 +253,24 @@ def substituted(pattern: re.Pattern[str], value: Callable[[re.Match[str]], str],
     return "".join((*parts, text[at:]))
 
 
+_NAMES: Mapping[type, Sequence[str]] = {
+    Said: ("persona", "prompt", "model", "task", "item", "conversation"),
+    Asked: ("persona", "task"),
+    Scored: (),
+}
+"""The short texts of each kind of records."""
+
+
 def unstorable(record: Said | Scored | Asked) -> str | None:
-    """Name the first text of a record, beside its long ones, that can't be stored or sent, with the reason."""
-    for each in fields(record):
-        value = getattr(record, each.name)
-        if isinstance(value, str) and each.name not in {"place", "text", "question"}:
-            texts = [value]
-        elif each.name == "traits":
-            texts = [*value.keys(), *value.values()]
-        else:
-            texts = list(value) if each.name == "models" else []
-        fault = next((fault for text in texts if (fault := _unstorable(text))), None)
-        if fault is not None:
-            return f"{each.name}: the text {fault}"
+    """Name the first short text of a record that can't be stored or sent, with the reason."""
+    texts = [(name, getattr(record, name)) for name in _NAMES[type(record)]]
+    if isinstance(record, Said) and record.traits:
+        texts += [("traits", each) for trait in record.traits.items() for each in trait]
+    elif isinstance(record, Asked):
+        texts += [("models", each) for each in record.models]
+    for name, text in texts:
+        if text is not None and (fault := _unstorable(text)):
+            return f"{name}: the text {fault}"
     return None
 
 

@@ -5,7 +5,6 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from io import BytesIO
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -269,7 +268,7 @@ KINDS = (
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)
-READ_SECONDS, BYTES_A_SECOND = 60.0, 500_000
+READ_SECONDS, BYTES_A_SECOND = 60.0, 30_000
 """Processor time for any file, and how much more longer ones get."""
 AT_ONCE = 100
 """Records that are read at a time."""
@@ -391,15 +390,6 @@ class FileImport:
             InvalidJobError: If the chosen score has another scale than judges, and nobody said which.
         """
         return self._collector.preview(self._kind, self._mapping, self._notes, responses)
-
-
-def read_import(data: bytes, name: str, kind: str | None, options: Options) -> ImportPreview:
-    """What a file has, with its responses in full; see :class:`FileImport`."""
-    responses: list[dict[str, Any]] = []
-    found = FileImport(BytesIO(data), name, kind, options, responses.append)
-    while found.read(AT_ONCE):
-        pass
-    return found.preview(responses)
 
 
 def _why_unknown(document: Document) -> str:

@@ -51,6 +51,12 @@ LIMITER_UNAVAILABLE = Counter(
     "Attempts to get a permit that failed because Redis was away.",
     registry=REGISTRY,
 )
+READER_ENDS = Counter(
+    "assay_reader_ends_total",
+    "Readers of files that were ended: by a limit (`memory`, `time`), a crash, a failure, or something else (`lost`).",
+    ["cause"],
+    registry=REGISTRY,
+)
 LAPSED_SLOTS = Counter(
     "assay_limiter_lapsed_slots_total",
     "Permits given up because the process was too busy to use them in time.",

@@ -136,13 +136,23 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
+MOST_MERGED = 20_000
+
+
 class _Loader(yaml.SafeLoader):
-    """YAML limited to JSON's types: dates stay text, duplicate keys are errors."""
+    """YAML limited to JSON's types: dates stay text, duplicate keys are errors, and merge keys are bounded."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and form
         first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
         for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
     }
+
+    def flatten_mapping(self, node: yaml.MappingNode) -> None:
+        """Merge keys; nested ones multiply, so that a few lines could stand for millions of members."""
+        super().flatten_mapping(node)
+        if len(node.value) > MOST_MERGED:
+            words = f"merge keys (<<) give more than {MOST_MERGED:,} members"
+            raise yaml.constructor.ConstructorError(None, None, words, node.start_mark)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
         seen: set[str] = set()

@@ -8,8 +8,8 @@ import pytest
 
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers.records import Options
-from app.importers.registry import read_import
 from tests.formats.conftest import Write
+from tests.unit.importers.reading import read_import
 from tests.unit.importers.samples import SERVICE
 from tests.unit.importers.test_registry import check_whole
 

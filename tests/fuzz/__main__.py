@@ -1,13 +1,15 @@
-"""`make fuzz`: a million replies and instrument files on all cores; prints the seed of what fails, and how many were tried."""
+"""`make fuzz`: a million replies and instrument files and 500,000 files of users on all cores; prints the seed of what fails, and how many were tried."""
 
 import argparse
 import os
 import sys
 import time
+from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from random import Random
 
+from tests.fuzz.files import check_block
 from tests.fuzz.instruments import check_instrument
 from tests.fuzz.replies import check_one
 
@@ -35,6 +37,7 @@ def main() -> None:
     """Tries all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=1_000_000)
+    parser.add_argument("--files", type=int, default=500_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
@@ -42,9 +45,12 @@ def main() -> None:
     with ProcessPoolExecutor(arguments.processes) as pool:
         blocks = -(-arguments.cases // BLOCK)
         tried = sum(pool.map(partial(try_block, arguments.seed), range(blocks)))
+        starts = range(0, arguments.files, BLOCK)
+        ends = sum(pool.map(partial(check_block, arguments.seed, count=BLOCK), starts), Counter())
     seconds = time.monotonic() - started
     sys.stdout.write(
         f"{tried:,} cases of seed {arguments.seed}: no crash, no wrong number; {seconds:.0f} s\n"
+        f"{ends.total():,} files: {dict(ends)}\n"
     )
 
 

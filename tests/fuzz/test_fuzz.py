@@ -10,6 +10,7 @@ from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import UNPARSED, Verdict, VerdictStatus
 from tests.fuzz import replies
 from tests.fuzz.__main__ import BLOCK, try_block
+from tests.fuzz.files import check_block
 from tests.fuzz.replies import WrongNumberError, check_doubtful, check_plain, check_spoiled
 
 
@@ -32,3 +33,12 @@ class TestFuzz:
         draws = [Random(f"7/{number}") for number in range(1_000)]
         with pytest.raises(WrongNumberError):
             list(map(check, draws))
+
+
+class TestFiles:
+    def test_every_changed_file_is_read_or_refused(self) -> None:
+        ends = check_block(7, 0, 400)
+        assert ends.total() == 400
+        assert set(ends) <= {"read", "refused", "twice", "takes more"}
+        assert ends["read"]
+        assert ends["refused"]

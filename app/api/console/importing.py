@@ -16,6 +16,7 @@ from fastapi.responses import RedirectResponse
 from app.api.console.forms import SentFile, typed_with_file
 from app.api.console.job_form import Typed, field
 from app.api.console.new_job import KEPT_SETS, planned_or_submitted, proposed_models
+from app.api.http.abandoned import while_connected
 from app.api.http.access import Caller, needs
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
@@ -27,7 +28,8 @@ from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
 from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
 from app.importers.names import COLUMNS
 from app.importers.registry import NAMES
-from app.services.jobs.read_import import ImportChoices, read_file
+from app.services.jobs.import_reader import ImportChoices
+from app.services.jobs.read_import import read_file
 from app.services.long_texts import on_a_thread
 from app.services.sets.persona_sets import keep_personas
 from app.services.sets.question_sets import keep_questions
@@ -65,13 +67,13 @@ async def read(request: Request, services: ServicesDep, tenant: TenantDep, calle
             raise
         too_large = [FieldError("/file", _too_large(services))]
         return await _shown(services, tenant, Typed({}), errors=too_large, status=error.status_code)
-    file, data, catalog, most_bytes = _Found(), b"", services.submission.catalog, services.body_bytes
+    file, data, most_bytes = _Found(), b"", services.body_bytes
     try:
         data = await on_a_thread(tenant, partial(_data, sent, typed, most_bytes))
         name = sent.name if sent.data else typed.text("kept_name")
         file = _Found(name, await on_a_thread(tenant, partial(_packed, data, most_bytes)))
         chosen = _choices(typed, name)
-        file.preview = await read_file(services.engine, catalog, tenant, data, chosen)
+        file.preview = await _preview(request, services, tenant, data, chosen)
         made = await _made(request, services, caller, typed, file.preview)
     except InvalidJobError as error:
         if (
@@ -79,7 +81,7 @@ async def read(request: Request, services: ServicesDep, tenant: TenantDep, calle
         ):  # a choice is wrong, or the file: then it is shown without choices, if it can be
             with suppress(InvalidJobError):
                 plain = ImportChoices(name=file.name)
-                file.preview = await read_file(services.engine, catalog, tenant, data, plain)
+                file.preview = await _preview(request, services, tenant, data, plain)
         return await _shown(services, tenant, typed, file, errors=_of_choices(error.errors))
     if isinstance(made, Response):
         return made
@@ -99,6 +101,14 @@ class _Found:
     name: str = ""
     kept: str = ""
     preview: ImportPreview | None = None
+
+
+async def _preview(
+    request: Request, services: Services, tenant: str, data: bytes, chosen: ImportChoices
+) -> ImportPreview:
+    work = read_file(services.engine, services.readers, services.submission.catalog, tenant, data, chosen)
+    found = await while_connected(request, work)
+    return await on_a_thread(tenant, lambda: ImportPreview.model_validate_json(b"".join(found)))
 
 
 def _too_large(services: Services) -> str:

@@ -15,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.api.http.access import Caller, caller_of
 from app.api.http.path_ids import id_check
 from app.api.http.problems import ProblemError, wrong_field
+from app.api.http.received_files import ReceivedFiles
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
 from app.db.jobs.jobs import JobRow
@@ -24,6 +25,7 @@ from app.domain.errors import FieldError
 from app.instruments.loader import AtomicInstrument
 from app.instruments.personagym_loader import PersonaGymInstrument
 from app.limits.request_rates import RequestRates
+from app.readers.pool import ReaderPool
 from app.services.errors import NotFoundError
 from app.services.identifiers import id_form, response_place
 from app.services.job_context import JobContext, JobContexts
@@ -60,6 +62,8 @@ class Services:
         is_local: Whether the service listens on this machine only.
         public_url: Where people reach the service, if that was set.
         body_bytes: The longest body of a request.
+        bundles: Bundles that arrive.
+        readers: Child processes that read files.
         ready_workers: How many workers would work on a job now.
         states: What `/readyz` said last.
     """
@@ -88,6 +92,8 @@ class Services:
     is_local: bool
     public_url: str | None
     body_bytes: int
+    readers: ReaderPool
+    bundles: ReceivedFiles
     uploads: UploadDependencies
     webhooks: WebhookDependencies
     keys: KeyDependencies

@@ -22,6 +22,7 @@ from app.db.reasons import reason
 from app.db.revision import SchemaState, lacks_tables, schema_state
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.validation import field_error
+from app.readers.pool import ReaderLostError
 from app.services.errors import (
     AbandonedError,
     BeyondOwnLimitsError,
@@ -135,6 +136,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(WrongStateError, _wrong_state)
     app.add_exception_handler(TooOftenError, _too_often)
     app.add_exception_handler(BusyError, _busy)
+    app.add_exception_handler(ReaderLostError, _busy)
     app.add_exception_handler(NameTakenError, _name_taken)
     app.add_exception_handler(IdempotencyConflictError, _idempotency)
     app.add_exception_handler(SpendingCapError, _spending_cap)

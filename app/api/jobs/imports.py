@@ -1,13 +1,14 @@
 """`/v1/imports`: files that other tools wrote, as bodies that can be sent."""
 
-import asyncio
+from collections.abc import AsyncIterator, Sequence
 from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Query, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import Field
 
+from app.api.http.abandoned import while_connected
 from app.api.http.access import needs
 from app.api.http.dependencies import ServicesDep, TenantDep
 from app.api.http.openapi import answers_with
@@ -19,7 +20,8 @@ from app.domain.jobs.import_preview import ImportPreview, ImportReading
 from app.domain.keys.api_key import Scope
 from app.importers.names import COLUMNS
 from app.importers.registry import NAMES
-from app.services.jobs.read_import import ImportChoices, read_file, read_upload
+from app.services.jobs.import_reader import ImportChoices
+from app.services.jobs.read_import import read_file, read_upload
 
 router = resource("/imports", "jobs")
 
@@ -85,7 +87,8 @@ async def create(
     )
     data, catalog = await request.body(), services.submission.catalog
     if upload is None:
-        found = await read_file(services.engine, catalog, tenant, data, chosen)
+        work = read_file(services.engine, services.readers, catalog, tenant, data, chosen)
+        found = await while_connected(request, work)
     elif data:
         raise wrong_field("/query/upload", "can't be given with a file in the body")
     else:
@@ -94,5 +97,10 @@ async def create(
             going_on = ImportReading(upload=upload).model_dump()
             return JSONResponse(going_on, HTTPStatus.ACCEPTED, {"Retry-After": "1"})
         found = read
-    content = await asyncio.to_thread(found.model_dump_json)
-    return Response(content, media_type="application/json")
+    headers = {"Content-Length": str(sum(map(len, found)))}
+    return StreamingResponse(_each(found), headers=headers, media_type="application/json")
+
+
+async def _each(pieces: Sequence[bytes]) -> AsyncIterator[bytes]:
+    for piece in pieces:
+        yield piece

@@ -23,13 +23,12 @@ HEADER, JOB, SPECIFICATION, RESULTS, SETS = (
     "sets.jsonl",
 )
 TABLES = "tables/"
-MOST_BYTES = 2**30
+MOST_BYTES = 2**28
 """Of a bundle."""
 MOST_UNPACKED = 100
 """How many times as long its files may be together; verdicts shrink to a thirtieth."""
-MOST_LINE_BYTES = 64 * 2**20
-MOST_DOCUMENT_BYTES = 128 * 2**20
-"""Of a file that is read as a whole."""
+MOST_LINE_BYTES = MOST_DOCUMENT_BYTES = 32 * 2**20
+"""Of a line, and of a file that is read as a whole."""
 
 
 NOT_IN_BUNDLES = "not in bundles"

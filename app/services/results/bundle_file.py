@@ -1,10 +1,11 @@
-"""Reads reproduction bundles, which anybody may have written: nothing in one is believed before it is checked."""
+"""Reads reproduction bundles in a child process. Anybody may have written one: nothing in it is believed before it is checked."""
 
 import hashlib
+import os
+import re
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
-from typing import IO, Any, TypeVar
+from typing import IO, Any, BinaryIO, TypeVar
 from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 
 from pydantic import BaseModel, ValidationError
@@ -25,10 +26,14 @@ from app.domain.jobs.bundle import (
     VERSION,
     BundleHeader,
 )
+from app.importers.inspect_log import check_overlaps
 
 M = TypeVar("M", bound=BaseModel)
 _PATHS = {HEADER, JOB, SPECIFICATION, RESULTS, SETS, *(f"{TABLES}{table}.jsonl" for table in ROWS)}
 _ENCRYPTED = 1
+MOST_NESTED = 1_000_000
+"""Lists and objects of a document, or of a line."""
+_TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _READ_BYTES = 2**20
 _BROKEN = (BadZipFile, zlib.error, EOFError, OSError, ValueError, RuntimeError)
 
@@ -39,34 +44,26 @@ def wrong(path: str, why: str, line: int | None = None) -> InvalidJobError:
 
 
 class BundleReader:
-    """A bundle on the disk. All methods block.
+    """A bundle.
 
     Attributes:
-        header: What it says it is.
+        header: Its first file.
         bytes_of_lines: How much has been read line by line.
 
     Raises:
-        InvalidJobError: If it is none, or one of a later version; here and by all methods, if something in it is wrong.
+        InvalidJobError: If it is no bundle, or one of a later version; here and by all methods, if something in it is wrong.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, file: BinaryIO) -> None:
         self.bytes_of_lines = 0
         try:
-            self._zip = ZipFile(path)
+            self._zip = ZipFile(file)
         except _BROKEN as error:
             raise wrong("", "not a zip file") from error
-        try:
-            self._check_names(path.stat().st_size)
-            self.header = self.model(HEADER, BundleHeader)
-            self._check_version()
-            self._check_files()
-        except BaseException:
-            self._zip.close()
-            raise
-
-    def close(self) -> None:
-        """Lets go of the file."""
-        self._zip.close()
+        self._check_names(file.seek(0, os.SEEK_END))
+        self.header = self.model(HEADER, BundleHeader)
+        self._check_version()
+        self._check_files()
 
     def _check_version(self) -> None:
         if self.header.version > VERSION:
@@ -92,6 +89,7 @@ class BundleReader:
             if not info.filename.endswith(".jsonl") and info.file_size > MOST_DOCUMENT_BYTES:
                 why = f"has {info.file_size:,} bytes; at most {MOST_DOCUMENT_BYTES:,}"
                 raise wrong(info.filename, why)
+        check_overlaps(infos)
         unpacked = sum(info.file_size for info in infos)
         if unpacked > MOST_UNPACKED * packed:
             why = f"its files have {unpacked:,} bytes, more than {MOST_UNPACKED} times those of the bundle itself"
@@ -125,12 +123,14 @@ class BundleReader:
 
     def json(self, path: str) -> Any:
         """A whole file of JSON."""
-        return _parsed(path, self.document(path))
+        return parsed(path, self.document(path))
 
     def model(self, path: str, model: type[M]) -> M:
         """A whole file as a model."""
+        text = self.document(path)
+        _check_structure(path, text.encode())
         try:
-            return model.model_validate_json(self.document(path))
+            return model.model_validate_json(text)
         except ValidationError as error:
             raise told(path, error) from error
 
@@ -149,18 +149,34 @@ class BundleReader:
             self.bytes_of_lines += len(line)
             if len(line) > MOST_LINE_BYTES:
                 raise wrong(path, f"a line has at most {MOST_LINE_BYTES:,} bytes", number)
-            found = _parsed(path, line, number)
+            found = parsed(path, line, number)
             if not isinstance(found, dict):
                 raise wrong(path, "must be an object", number)
             yield number, found
 
 
-def _parsed(path: str, text: str | bytes, line: int | None = None) -> Any:
+def parsed(path: str, text: str | bytes, line: int | None = None) -> Any:
+    """Return the value of a JSON text.
+
+    Raises:
+        InvalidJobError: If it is not JSON, or has too many lists and objects.
+    """
+    _check_structure(path, text if isinstance(text, bytes) else text.encode(), line)
     try:
         found = from_json(text, allow_inf_nan=False)
     except (ValueError, RecursionError) as error:
         raise wrong(path, f"not JSON: {error}", line) from error
     return found
+
+
+def _check_structure(path: str, text: bytes, line: int | None = None) -> None:
+    """Check the number of lists and objects: a short file can have so many that they take gigabytes."""
+    if text.count(b"[") + text.count(b"{") <= MOST_NESTED:
+        return
+    outside = _TEXT.sub(b"", text)
+    found = outside.count(b"[") + outside.count(b"{")
+    if found > MOST_NESTED:
+        raise wrong(path, f"has {found:,} lists and objects; at most {MOST_NESTED:,}", line)
 
 
 def told(path: str, error: ValidationError) -> InvalidJobError:

@@ -12,7 +12,7 @@ from app.domain.jobs.bundle import SETS, BundleSet
 from app.domain.personagym.diversity import diversity
 from app.domain.sets.contract import KeptSet
 from app.domain.sets.kinds import PERSONA_SET, SetKind, kind_of
-from app.services.results.bundle_file import BundleReader, told, wrong
+from app.services.results.bundle_file import told, wrong
 from app.services.sets.sets import set_id
 
 
@@ -30,20 +30,19 @@ async def sets_of(connection: AsyncConnection, tenant: str, job_id: str) -> list
     return found
 
 
-async def write_sets(connection: AsyncConnection, tenant: str, job_id: str, reader: BundleReader) -> None:
-    """Keeps a bundle's sets, as far as they are not here yet, and notes that the job has to do with them."""
-    named = []
-    for number, line in reader.lines(SETS):
-        kept, kind = await asyncio.to_thread(_read, line, number)
-        await sets.keep_set(
-            connection, kind, tenant, kept.id, kept.content, name=kept.name, posted=not kind.is_made
-        )
-        if kept.made:
-            await sets.note_made(connection, kind, tenant, job_id, kept.id)
-            await _measure(connection, kind, tenant, kept)
-        else:
-            named.append(kept.id)
-    await sets.note_named(connection, tenant, job_id, named)
+async def write_set(
+    connection: AsyncConnection, tenant: str, job_id: str, number: int, line: dict[str, Any]
+) -> list[str]:
+    """Keep a set of a bundle unless it is here, and note that the job made it; return its id if the job only named it."""
+    kept, kind = await asyncio.to_thread(_read, line, number)
+    await sets.keep_set(
+        connection, kind, tenant, kept.id, kept.content, name=kept.name, posted=not kind.is_made
+    )
+    if not kept.made:
+        return [kept.id]
+    await sets.note_made(connection, kind, tenant, job_id, kept.id)
+    await _measure(connection, kind, tenant, kept)
+    return []
 
 
 def _read(line: dict[str, Any], number: int) -> tuple[BundleSet, SetKind[KeptSet]]:

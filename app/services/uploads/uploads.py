@@ -1,5 +1,6 @@
 """Uploads: files of responses that arrive in parts, are read as they do, and are then used by jobs."""
 
+import asyncio
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
@@ -12,21 +13,22 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.uploads import parts, uploads
 from app.db.uploads.tables import UploadRow
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.instruments.rules import RuleBook, Rules
-from app.domain.jobs.import_preview import ImportPreview
+from app.domain.instruments.rules import RuleBook
 from app.domain.jobs.stored_texts import MOST_UPLOADED, UploadedTexts
 from app.domain.jobs.text_source import StoredText, UploadedText
 from app.domain.judging.text_notes import TextNotes
 from app.domain.uploads.contract import Upload
 from app.domain.uploads.formats import HEAD_BYTES, TOOL_FILE, Format, format_of
 from app.domain.uploads.judged import as_uploaded, elsewhere
-from app.domain.uploads.records import Place, Read, read_lines
+from app.domain.uploads.records import read_lines
+from app.readers.pool import SHORT_BYTES, BytesSource, ReaderPool
 from app.services.errors import NotFoundError
 from app.services.identifiers import id_form, new_id
 from app.services.long_texts import on_a_thread
 from app.services.uploads.packed import WAIT_SECONDS, Reading
-from app.services.uploads.progress import progress, record_columns
+from app.services.uploads.progress import place_of, progress
 from app.services.uploads.readings import Readings
+from app.services.uploads.upload_reader import Part, load_rules, read_piece
 
 UPLOAD = "upl"
 MOST_UPLOADS = 100
@@ -70,6 +72,7 @@ class UploadDependencies:
 
     Attributes:
         engine: The database.
+        readers: Child processes that read files.
         rules: Versions of the rules that texts are read by.
         most_bytes: Of one upload.
         tenant_bytes: Of all uploads of a tenant.
@@ -79,12 +82,13 @@ class UploadDependencies:
     """
 
     engine: AsyncEngine
+    readers: ReaderPool
     rules: RuleBook
     most_bytes: int
     tenant_bytes: int
     days: int
     packed: Readings[None] = field(default_factory=Readings)
-    tool_files: Readings[ImportPreview] = field(default_factory=partial(Readings, KEPT_SECONDS))
+    tool_files: Readings[bytes] = field(default_factory=partial(Readings, KEPT_SECONDS))
 
     def expires_at(self) -> datetime:
         """When an upload expires to which something is added now."""
@@ -150,7 +154,7 @@ async def find_upload(deps: UploadDependencies, tenant: str, upload_id: str, wai
     async with deps.engine.connect() as connection:
         row = await _row(connection, tenant, upload_id)
     if row.status == "reading":
-        reading = Reading(deps.engine, tenant, upload_id, partial(_rules, deps.rules), deps.most_bytes)
+        reading = Reading(deps.engine, deps.readers, tenant, upload_id, deps.most_bytes)
         await deps.packed.read(tenant, upload_id, None, reading.run, wait)
         async with deps.engine.connect() as connection:
             row = await _row(connection, tenant, upload_id)
@@ -199,7 +203,7 @@ async def add_part(
         return _shown(row)
     row.format = row.format or _format(row.tail + piece, complete=end == row.size)
     if row.format == "lines":
-        read = await on_a_thread(tenant, partial(_read, deps.rules, row, piece, last=end == row.size))
+        read = await _read(deps, row, piece, last=end == row.size)
         values = progress(row, read, last=end == row.size)
         part, records = b"", [] if values["error_count"] else read.records
     else:
@@ -215,7 +219,7 @@ async def add_part(
             await uploads.drop_records(connection, tenant, upload_id)
         if part:
             await parts.add(connection, tenant, upload_id, end - len(part), part)
-        await uploads.add_records(connection, tenant, upload_id, row.records, map(record_columns, records))
+        await uploads.add_records(connection, tenant, upload_id, row.records, records)
     return await find_upload(deps, tenant, upload_id, WAIT_SECONDS)
 
 
@@ -294,27 +298,19 @@ def _taken(upload_id: str, record: Any, same: dict[str, str], leave_out: Collect
     return as_uploaded(record.line, record.run, stored, record.judged)
 
 
-def _read(rules: RuleBook, row: UploadRow, piece: bytes, *, last: bool) -> Read:
-    place = Place(row.lines, row.tail, row.skipping)
-    return read_lines(place, piece, _rules(rules, row), last=last, keep=not row.error_count)
-
-
-def current_rules(book: RuleBook) -> Rules:
-    """The rules that texts are read by now."""
-    return _loaded(book, book.current)
-
-
-def _rules(book: RuleBook, row: UploadRow) -> Rules:
-    """The rules that an upload began with: of another release, the current ones might differ in the middle of it."""
-    return _loaded(book, row.rules)
-
-
-def _loaded(book: RuleBook, versions: Mapping[str, Any]) -> Rules:
-    return Rules(
-        book.segmenter.load(versions["segmenter"]),
-        book.refusals.load(versions["refusals"]),
-        book.injections.load(versions["injections"]),
-    )
+async def _read(deps: UploadDependencies, row: UploadRow, piece: bytes, *, last: bool) -> Part:
+    """Read the next bytes of JSON Lines by the rules that the upload began with; of long ones in a child process."""
+    place, keep = place_of(row), not row.error_count
+    if len(place.tail) + len(piece) <= SHORT_BYTES:
+        rules = load_rules(row.rules, deps.rules)
+        work = partial(read_lines, place, piece, rules, last=last, keep=keep)
+        return Part.of(await on_a_thread(row.tenant, work))
+    try:
+        arguments = (place, dict(row.rules), last, keep)
+        data = await deps.readers.whole(row.tenant, BytesSource(piece), read_piece, *arguments)
+    except InvalidJobError as error:
+        return Part.refused(place, error)
+    return await asyncio.to_thread(Part.from_json, data)
 
 
 async def _row(connection: Any, tenant: str, upload_id: str) -> UploadRow:

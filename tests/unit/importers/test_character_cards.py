@@ -11,7 +11,7 @@ import pytest
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers.records import Options
-from app.importers.registry import read_import
+from tests.unit.importers.reading import read_import
 from tests.unit.importers.samples import CARD, card_chunk, chunk, picture
 
 V1: dict[str, Any] = {

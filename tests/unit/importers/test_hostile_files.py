@@ -13,9 +13,8 @@ import pytest
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers import registry
-from app.importers.content import MOST_RECORDS
 from app.importers.records import Options
-from app.importers.registry import read_import
+from tests.unit.importers.reading import read_import
 from tests.unit.importers.samples import SERVICE, json_lines
 
 
@@ -83,11 +82,18 @@ class TestPlaceholders:
 
 
 class TestAmounts:
-    def test_prompts_times_tests_are_bounded(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_prompts_times_tests_are_bounded(self) -> None:
+        found = {"prompts": ["q {{v}}"] * 1_000, "tests": [{"vars": {"v": "x", "persona": "p"}}] * 501}
+        assert refused(json.dumps(found).encode()) == (
+            "1,000 prompts × 501 tests are more than 500,000 records; divide the file"
+        )
+
+    def test_records_are_counted(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, "MOST_RECORDS", 1_000)
-        found = {"prompts": ["q {{v}}"] * 40, "tests": [{"vars": {"v": "x", "persona": "p"}}] * 40}
-        assert refused(json.dumps(found).encode()) == "has more than 1,000 records; divide the file"
-        assert MOST_RECORDS == 500_000
+        rows = [{"role": "assistant", "content": "a"}] * 1_001
+        assert refused(json.dumps({"messages": rows}).encode()) == (
+            "has more than 1,000 records; divide the file"
+        )
 
     def test_a_file_that_takes_too_long_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(registry, "READ_SECONDS", 0.0)

@@ -17,9 +17,10 @@ from app.domain.jobs.import_preview import ImportPreview
 from app.domain.jobs.request import JobIn
 from app.domain.sets.contract import PersonaSetIn, QuestionSetIn
 from app.importers.records import Options
-from app.importers.registry import KINDS, read_import
+from app.importers.registry import KINDS
 from app.importers.tool_scale import ToolScale
 from tests.unit.importers.broken import broken
+from tests.unit.importers.reading import read_import
 from tests.unit.importers.samples import FILES, SERVICE, json_lines
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -461,13 +462,6 @@ class TestTextsOfTheAtomicPapersCode:
             ("/0/atomic_response/1", "is not in the text after the sentences before it"),
             ("/x/raw_response", "is missing"),
         ]
-
-
-def test_a_histogram_that_does_not_fit_its_column_is_refused_before_pyarrow_ends_the_process() -> None:
-    """A file of :data:`FILES` with changed bytes: `row_group(0).column(n)` of it raises where nothing can catch it."""
-    data = (GOLDEN / "parquet" / "wrong_histogram.parquet").read_bytes()
-    with pytest.raises(InvalidJobError, match="footer can't be read"):
-        imported(data)
 
 
 def test_json_on_one_line_may_be_longer_than_a_line_of_rows() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from app.domain.jobs.import_preview import ImportPreview
 from app.importers.records import Options
-from app.importers.registry import read_import
+from tests.unit.importers.reading import read_import
 from tests.unit.importers.samples import SERVICE, json_lines
 
 

@@ -13,9 +13,9 @@ from app.domain.jobs.import_preview import ImportPreview
 from app.importers import traces
 from app.importers.papers_questions import paper_items, set_questions
 from app.importers.records import Options
-from app.importers.registry import read_import
 from app.instruments.loader import load_atomic
 from tests.unit.importers import samples as of
+from tests.unit.importers.reading import read_import
 from tests.unit.importers.samples import ASKED, FILES, SAID, SERVICE, SYSTEM, json_lines
 
 TOOLS = ("inspect", "openai_evals", "promptfoo", "lm_eval", "otlp", "langfuse")

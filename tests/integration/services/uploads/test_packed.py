@@ -6,14 +6,17 @@ import gzip
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.instruments.rules import RULES
+from app.readers.pool import ReaderPool
 from app.services.uploads.readings import AT_ONCE, Readings
 from app.services.uploads.uploads import UploadDependencies, add_part, create_upload, find_upload
 
 LINE = b'{"persona": "E-low", "task": "essay", "text": "I stay at home. I read."}\n'
 
 
-async def test_a_tenants_long_files_do_not_keep_another_waiting(engine: AsyncEngine) -> None:
-    deps = UploadDependencies(engine, RULES, most_bytes=10**9, tenant_bytes=10**10, days=7)
+async def test_a_tenants_long_files_do_not_keep_another_waiting(
+    engine: AsyncEngine, readers: ReaderPool
+) -> None:
+    deps = UploadDependencies(engine, readers, RULES, most_bytes=10**9, tenant_bytes=10**10, days=7)
 
     async def send(tenant: str, data: bytes) -> str:
         upload = await create_upload(deps, tenant, len(data), {})
@@ -33,10 +36,12 @@ async def test_a_tenants_long_files_do_not_keep_another_waiting(engine: AsyncEng
 
 
 async def test_long_files_of_two_tenants_let_a_third_ones_pass_and_are_read_to_their_ends(
-    engine: AsyncEngine,
+    engine: AsyncEngine, readers: ReaderPool
 ) -> None:
     turns = Readings[None](turn_seconds=0)
-    deps = UploadDependencies(engine, RULES, most_bytes=10**9, tenant_bytes=10**10, days=7, packed=turns)
+    deps = UploadDependencies(
+        engine, readers, RULES, most_bytes=10**9, tenant_bytes=10**10, days=7, packed=turns
+    )
     lines = 45_000
     long = gzip.compress(LINE * lines)
     begun = {f"long {n}": await create_upload(deps, f"long {n}", len(long), {}) for n in range(AT_ONCE)}

@@ -9,6 +9,7 @@ from app.db.uploads import uploads
 from app.db.uploads.tables import UploadRow
 from app.domain.jobs.stored_texts import UploadedTexts
 from app.instruments.rules import RULES
+from app.readers.pool import ReaderPool
 from app.services.uploads.uploads import UploadDependencies, add_part, create_upload, uploaded_texts
 from tests.integration.jobs import TENANT
 
@@ -17,7 +18,8 @@ LINE = b'{"persona": "E-low", "task": "essay", "text": "I stay at home."}\n'
 
 async def ready_upload(engine: AsyncEngine) -> str:
     """The id of an upload with one text, which jobs can name."""
-    deps = UploadDependencies(engine, RULES, most_bytes=1000, tenant_bytes=1000, days=7)
+    readers = ReaderPool("")  # such a short file needs none
+    deps = UploadDependencies(engine, readers, RULES, most_bytes=1000, tenant_bytes=1000, days=7)
     upload = await create_upload(deps, TENANT, len(LINE), {})
     assert (await add_part(deps, TENANT, upload.id, 0, LINE)).status == "ready"
     return upload.id

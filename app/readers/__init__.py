@@ -1,0 +1,1 @@
+"""Child processes that read strangers' files."""

@@ -1,0 +1,425 @@
+"""Runs readers of strangers' files in child processes, with bounds on time and memory and places for each tenant."""
+
+import asyncio
+import json
+import os
+import pickle
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
+from contextlib import aclosing, suppress
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
+from weakref import WeakValueDictionary
+
+import structlog
+
+from app.domain.errors import FieldError, InvalidJobError
+from app.readers import child
+from app.readers.child import BUFFER_BYTES, HEAD, RANGE, Task, Work
+from app.telemetry.metrics import READER_ENDS
+
+log = structlog.get_logger(__name__)
+
+T = TypeVar("T")
+
+SHORT_BYTES = 64 * 1024
+"""A file of so many bytes goes to the child with its task."""
+SMALL_BYTES = 8 * 1024 * 1024
+"""A file of more bytes is large."""
+SMALL_PLACES, SMALL_MEMORY, LARGE_MEMORY = 2, 120 * 1024 * 1024, 240 * 1024 * 1024
+"""Two small files and a large one are read at a time; so much memory may each take."""
+ALL_MEMORY = 288 * 1024 * 1024
+"""Bytes that all may take; beyond it the largest is ended, and tried again."""
+KEPT_MEMORY = 32 * 1024 * 1024
+"""A child that has grown by more ends after its task."""
+CPU_SECONDS, BYTES_A_SECOND = 90.0, 25_000
+"""Processor time for any file, and how much more longer ones get."""
+WALL_FACTOR = 5
+"""Time that a task may take, in processor time: children have a low priority."""
+LOOK_SECONDS = 0.02
+START_SECONDS = 60.0
+MOST_MESSAGE = 256 * 1024 * 1024
+CRASHED = "can't be read: it ended the process that reads it, twice"
+FAILED = "can't be read: its reader failed; the service's log has the place"
+LOST = "the process that read the file was ended; try again"
+FOLDER = Path(__file__).parents[2]
+VARIABLES = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "ARROW_DEFAULT_MEMORY_POOL": "system",
+    "MALLOC_ARENA_MAX": "1",
+    "JE_ARROW_MALLOC_CONF": "background_thread:false",
+}
+"""All that readers have of an environment: settings hold secrets. One thread, so that the process can be copied, and the
+system's allocator, which gives memory back."""
+
+
+class Source(Protocol):
+    """A file's bytes, wherever they are."""
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        ...
+
+    async def read_at(self, place: int, size: int) -> bytes:
+        """Return bytes from a place on."""
+        ...
+
+
+class BytesSource:
+    """A file in memory."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    async def read_at(self, place: int, size: int) -> bytes:
+        """Return bytes from a place on."""
+        return self._data[place : place + size]
+
+
+class ReaderCrashError(Exception):
+    """A file ended its reader."""
+
+
+class ReaderLostError(Exception):
+    """Something else ended a reader."""
+
+
+class _EndedError(Exception):
+    """A reader ended."""
+
+
+class _WrongFileError(Exception):
+    """A reader refused its file; the reader goes on."""
+
+    def __init__(self, errors: Sequence[FieldError]) -> None:
+        super().__init__()
+        self.errors = errors
+
+
+class _Child:
+    """A child process."""
+
+    def __init__(
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        pid: int,
+        ended: asyncio.Future[int],
+    ) -> None:
+        self._reader, self._writer = reader, writer
+        self._pid = pid
+        self._ended = ended
+        self._memory = _resident(pid)
+
+    async def send(self, payload: bytes) -> None:
+        self._writer.write(HEAD.pack(b" ", len(payload)))
+        self._writer.write(payload)
+        await self._writer.drain()
+
+    async def receive(self) -> tuple[bytes, bytes]:
+        kind, length = HEAD.unpack(await self._reader.readexactly(HEAD.size))
+        if length > MOST_MESSAGE:
+            raise ConnectionError
+        return kind, await self._reader.readexactly(length)
+
+    def memory(self) -> int:
+        """Bytes of memory by which it has grown since it started."""
+        return _resident(self._pid) - self._memory
+
+    def seconds(self) -> float:
+        """Processor time that it has taken."""
+        return _processor_seconds(self._pid)
+
+    def has_ended(self) -> bool:
+        return self._ended.done()
+
+    async def exit_code(self) -> int | None:
+        """Return its exit code when it has ended, negative for a signal; ``None`` if it is not known."""
+        await asyncio.wait({self._ended}, timeout=START_SECONDS)
+        known = self._ended.done() and not self._ended.cancelled()
+        return self._ended.result() if known else None
+
+    async def closed(self) -> None:
+        with suppress(OSError):
+            await self._writer.wait_closed()
+
+    def end(self) -> None:
+        if not self._ended.done():
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+        self._writer.close()
+
+
+def _resident(pid: int) -> int:
+    """Return the bytes of memory of a process; 0 where the system does not show them."""
+    with suppress(OSError):
+        pages = int(Path(f"/proc/{pid}/statm").read_text("ascii").split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE")
+    return 0
+
+
+def _processor_seconds(pid: int) -> float:
+    with suppress(OSError):
+        fields = Path(f"/proc/{pid}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+    return 0.0
+
+
+class ReaderPool:
+    """Child processes that read files, each one file at a time.
+
+    Args:
+        prepare: Name of a function, ``module:function``, that imports and loads what the readers need.
+    """
+
+    def __init__(self, prepare: str) -> None:
+        self._prepare = prepare
+        self._idle: list[_Child] = []
+        self._origin: _Origin | None = None
+        self._starting = asyncio.Lock()
+        self._tenants: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._small, self._large = asyncio.Semaphore(SMALL_PLACES), asyncio.Semaphore(1)
+        self._running: set[_Child] = set()
+
+    async def start(self) -> None:
+        """Start the process that the children are copies of, unless it runs."""
+        async with self._starting:
+            if self._origin is not None and self._origin.has_ended():
+                await self._origin.close()
+                self._origin = None
+            self._origin = self._origin or _Origin(self._prepare)
+
+    async def close(self) -> None:
+        """End all processes."""
+        while self._idle:
+            one = self._idle.pop()
+            one.end()
+            await one.closed()
+        if self._origin is not None:
+            await self._origin.close()
+
+    async def whole(self, tenant: str, source: Source, work: Work, *arguments: Any) -> bytes:
+        """Return all results of a reader.
+
+        Raises:
+            InvalidJobError: If the file is wrong, exceeds a limit, or ends its reader twice.
+            ReaderLostError: If something else ended two readers.
+        """
+
+        async def once() -> bytes:
+            async with aclosing(self.run(tenant, source, work, *arguments)) as results:
+                return b"".join([each async for each in results])
+
+        return await twice(once)
+
+    async def run(
+        self, tenant: str, source: Source, work: Work, *arguments: Any, large: bool = False
+    ) -> AsyncGenerator[bytes, bytes | None]:
+        """Yield the results of a reader as it gives them. The bytes sent for a result are what its `yield` returns.
+
+        Closing the generator ends the reader. A tenant's files are read one after the other, and one large file at a time.
+
+        Raises:
+            InvalidJobError: If the file is wrong or exceeds a limit.
+            ReaderCrashError: If it ends the reader.
+            ReaderLostError: If something else ends the reader.
+        """
+        large = large or source.size > SMALL_BYTES
+        memory = LARGE_MEMORY if large else SMALL_MEMORY
+        seconds = CPU_SECONDS + source.size / BYTES_A_SECOND
+        place = self._large if large else self._small
+        async with self._tenants.setdefault(tenant, asyncio.Lock()), place:
+            content = await source.read_at(0, source.size) if source.size <= SHORT_BYTES else b""
+            task = Task(work, arguments, source.size, content, memory, seconds)
+            one, reusable = await self._child(), False
+            self._running.add(one)
+            try:
+                async with aclosing(_results(_Allowance(one, task, self._running), source)) as results:
+                    answer = None
+                    with suppress(StopAsyncIteration):
+                        while True:
+                            answer = yield await results.asend(answer)
+                reusable = True
+            except _WrongFileError as error:
+                reusable = True
+                raise InvalidJobError(error.errors) from error
+            except _EndedError as error:
+                raise await _cause(one) from error
+            finally:
+                self._running.discard(one)
+                if reusable and one.memory() <= KEPT_MEMORY:
+                    self._idle.append(one)
+                else:
+                    one.end()
+
+    async def _child(self) -> _Child:
+        while self._idle:
+            one = self._idle.pop()
+            if not one.has_ended():
+                return one
+            one.end()
+        await self.start()
+        assert self._origin is not None  # noqa: S101 - it has started
+        try:
+            return await self._origin.copy()
+        except (OSError, EOFError, TimeoutError) as error:
+            raise ReaderLostError(LOST) from error
+
+
+async def twice(read: Callable[[], Awaitable[T]]) -> T:
+    """Read a file, once more if its reader ends.
+
+    Raises:
+        InvalidJobError: If it crashes a second reader.
+        ReaderLostError: If something else ends the second one.
+    """
+    with suppress(ReaderCrashError, ReaderLostError):
+        return await read()
+    try:
+        return await read()
+    except ReaderCrashError as error:
+        raise InvalidJobError([FieldError("", CRASHED)]) from error
+
+
+async def _cause(one: _Child) -> Exception:
+    """Tell a crash from a reader that something else ended."""
+    code = await one.exit_code()
+    lost = code in {None, -signal.SIGKILL}
+    log.warning("a reader ended while it read a file", exit_code=code)
+    READER_ENDS.labels("lost" if lost else "crash").inc()
+    return ReaderLostError(LOST) if lost else ReaderCrashError()
+
+
+async def _results(allowance: "_Allowance", source: Source) -> AsyncGenerator[bytes, bytes | None]:
+    one, task = allowance.child, allowance.task
+    try:
+        await one.send(pickle.dumps(task))
+        while True:
+            kind, payload = await allowance.message()
+            if kind == child.READ:
+                await one.send(await source.read_at(*RANGE.unpack(payload)))
+            elif kind == child.ITEM:
+                answer = yield payload
+                await one.send(answer or b"")
+            elif kind == child.WRONG:
+                raise _WrongFileError([FieldError(*each) for each in json.loads(payload)])
+            elif kind == child.BEYOND_MEMORY:
+                raise _beyond_memory(task)
+            elif kind == child.FAILED:
+                READER_ENDS.labels("failure").inc()
+                log.error("a reader failed", error=payload.decode(errors="replace"))
+                raise InvalidJobError([FieldError("", FAILED)])
+            else:
+                return
+    except (asyncio.IncompleteReadError, ConnectionError) as error:
+        raise _EndedError from error
+
+
+class _Allowance:
+    """What is left of a task's time and memory."""
+
+    def __init__(self, one: _Child, task: Task, running: Collection[_Child]) -> None:
+        self.child, self.task = one, task
+        self._running = running
+        self._begun, self._waited = one.seconds(), 0.0
+
+    async def message(self) -> tuple[bytes, bytes]:
+        """Return the reader's next message.
+
+        Raises:
+            InvalidJobError: If it exceeds a limit meanwhile.
+        """
+        receiving, begun = asyncio.ensure_future(self.child.receive()), time.monotonic()
+        try:
+            while not (await asyncio.wait({receiving}, timeout=LOOK_SECONDS))[0]:
+                self._check(self._waited + time.monotonic() - begun)
+            return receiving.result()
+        finally:
+            self._waited += time.monotonic() - begun
+            receiving.cancel()
+
+    def _check(self, waited: float) -> None:
+        task, memory = self.task, self.child.memory()
+        if memory > task.memory:
+            raise _beyond_memory(task)
+        others = [each.memory() for each in self._running if each is not self.child]
+        if memory + sum(others) > ALL_MEMORY and memory >= max(others):
+            READER_ENDS.labels("lost").inc()
+            raise ReaderLostError(LOST)
+        if self.child.seconds() - self._begun > task.seconds:
+            raise _beyond("time", f"takes more than {task.seconds:.0f} s of processor time to read")
+        if waited > WALL_FACTOR * task.seconds:
+            raise _beyond("time", f"takes more than {WALL_FACTOR * task.seconds:.0f} s to read")
+
+
+def _beyond_memory(task: Task) -> InvalidJobError:
+    return _beyond("memory", f"takes more than {task.memory // 2**20} MiB of memory to read")
+
+
+def _beyond(limit: str, words: str) -> InvalidJobError:
+    READER_ENDS.labels(limit).inc()
+    return InvalidJobError([FieldError("", f"{words}; divide the file")])
+
+
+class _Origin:
+    """The process that the children are copies of."""
+
+    def __init__(self, prepare: str) -> None:
+        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        command = [sys.executable, "-P", "-m", "app.readers.child", str(theirs.fileno()), prepare]
+        self._process = subprocess.Popen(  # noqa: S603 - our own
+            command,
+            env=VARIABLES,
+            cwd=FOLDER,
+            stdin=subprocess.DEVNULL,
+            pass_fds=[theirs.fileno()],
+            start_new_session=True,
+        )
+        theirs.close()
+        self._channel.setblocking(False)
+        self._codes: dict[int, asyncio.Future[int]] = {}
+        self._reports = asyncio.create_task(self._take_reports())
+
+    def has_ended(self) -> bool:
+        return self._reports.done()
+
+    async def copy(self) -> _Child:
+        """Return a new child.
+
+        Raises:
+            Exception: If there is none soon.
+        """
+        ours, theirs = socket.socketpair()
+        with theirs:
+            socket.send_fds(self._channel, [b"."], [theirs.fileno()])
+        async with asyncio.timeout(START_SECONDS):
+            reader, writer = await asyncio.open_connection(sock=ours, limit=BUFFER_BYTES)
+            _, length = HEAD.unpack(await reader.readexactly(HEAD.size))
+            pid = int(await reader.readexactly(length))
+        self._codes[pid] = asyncio.get_running_loop().create_future()
+        return _Child(reader, writer, pid, self._codes[pid])
+
+    async def close(self) -> None:
+        """End the process and its copies, which end with it."""
+        self._channel.close()
+        self._reports.cancel()
+        with suppress(ProcessLookupError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        await asyncio.to_thread(self._process.wait)
+
+    async def _take_reports(self) -> None:
+        loop = asyncio.get_running_loop()
+        with suppress(OSError):
+            while report := await loop.sock_recv(self._channel, child.ENDED.size):
+                pid, code = child.ENDED.unpack(report)
+                if pid in self._codes:
+                    self._codes.pop(pid).set_result(code)
+        for each in self._codes.values():
+            each.cancel()
+        await asyncio.to_thread(self._process.wait)
