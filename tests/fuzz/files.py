@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from app.domain.errors import InvalidJobError
 from app.domain.uploads.records import Place
 from app.instruments.rules import RULES
-from app.readers.pool import BytesSource, ReaderPool
+from app.readers.pool import CRASHED, FAILED, BytesSource, ReaderPool
 from app.services.jobs.import_reader import ImportChoices, Wanted, read_body
 from app.services.results.bundle_reader import read_bundle
 from app.services.uploads.upload_reader import Part, read_packed, read_piece
@@ -79,7 +79,9 @@ async def read(pool: ReaderPool, how: str, name: str, data: bytes) -> str:
             await pool.whole("fuzz", file, read_packed, how, place, 0, versions, 10**6)
     except InvalidJobError as error:
         words = error.errors[0].message
-        return next((end for end in ("twice", "failed", "takes more") if end in words), "refused")
+        if words.startswith("takes more than"):
+            return "beyond a limit"
+        return {CRASHED: "crashed", FAILED: "failed"}.get(words, "refused")
     return "read"
 
 

@@ -39,6 +39,6 @@ class TestFiles:
     def test_every_changed_file_is_read_or_refused(self) -> None:
         ends = check_block(7, 0, 400)
         assert ends.total() == 400
-        assert set(ends) <= {"read", "refused", "twice", "takes more"}
+        assert set(ends) <= {"read", "refused", "crashed", "beyond a limit"}
         assert ends["read"]
         assert ends["refused"]
