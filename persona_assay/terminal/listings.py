@@ -65,10 +65,9 @@ def cost_words(plan: Json) -> str:
 def _plan_remarks(plan: Json) -> Iterator[Text]:
     yield Text(f"Cost: {cost_words(plan)}")
     if most := plan.get("most_repair_calls", 0) + plan.get("most_refusal_checks", 0):
-        further = counted(most, "further call")
-        yield Text(
-            f"Up to {further} if replies are unreadable or refusals unsure; the highest cost includes them"
-        )
+        further = f"Up to {counted(most, 'further call')} if replies are unreadable or refusals unsure"
+        is_range = plan["cost"]["usd_low"] != plan["cost"]["usd_high"]
+        yield Text(f"{further}; the highest cost includes them" if is_range else further)
     if plan["shortest_seconds"]:
         yield Text(f"Duration: at least {duration(plan['shortest_seconds'])} because of rate limits")
     if plan.get("confirm_calls") is not None:
