@@ -388,12 +388,12 @@ def _run_demo(client: "AssayClient", output: Path, *, as_json: bool, outlives_us
 
     job = wait_for(client, client.submit(DEMO_JOB), as_json=as_json, outlives_us=outlives_us)
     found = client.results(job["id"])
-    reading.save_report(client, job["id"], output)
     say("")
     if as_json:
         print_json(found)
     else:
         reading.print_results(found)
+    reading.save_report(client, job["id"], output)
     say(f"HTML report: {output.resolve()}")
     exit_by(job)
 

@@ -69,7 +69,7 @@ from app.bootstrap import (
     load_operator_connections,
 )
 from app.db.engine import STATEMENT_SECONDS, connect
-from app.db.health import is_away
+from app.db.health import DatabaseCheck, is_away
 from app.db.reasons import reason
 from app.db.row_level_security import TenantEngine, act_for
 from app.db.start import UnusableDatabaseError, check_database
@@ -94,6 +94,7 @@ from app.services.jobs.submit import SubmissionDependencies
 from app.services.keys.api_keys import KeyDependencies, no_keys_yet
 from app.services.keys.authenticator import ApiKeyAuthenticator
 from app.services.keys.refused_keys import RefusedKeys
+from app.services.keys.stored_secrets import lost_secret
 from app.services.ops_metrics import MetricsReader
 from app.services.providers.catalog import load_catalog
 from app.services.providers.connection_book import ConnectionBook
@@ -189,6 +190,7 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             tracing.start("assay-api", app.version)
         await _refuse_pooler(services, loaded)
         await _require_keys_off_loopback(services.keyring, loaded.host)
+        await _require_known_secrets(services)
         let_threads_give_way()
         import_in_background(
             "scipy.special",
@@ -254,6 +256,17 @@ async def _refuse_pooler(services: Services, settings: Settings) -> None:
         await check_database(services.every_tenant, settings.database_pooler)
     except UnusableDatabaseError as error:
         raise StartError(str(error)) from error
+
+
+async def _require_known_secrets(services: Services) -> None:
+    """Refuse to start with secrets that don't fit the database.
+
+    Raises:
+        StartError: If one was lost or changed.
+    """
+    lost = await lost_secret(services.every_tenant, services.keys.pepper, services.making_connections.ring)
+    if lost is not None:
+        raise StartError(lost)
 
 
 async def _require_keys_off_loopback(keyring: ApiKeyAuthenticator, host: str) -> None:
@@ -370,6 +383,8 @@ def _services(settings: Settings) -> Services:
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
         streams=Streams(settings.max_streams),
         ready_workers=board.ready,
+        troubles=board.troubles,
+        database=DatabaseCheck(engine),
         states=StateLog(),
     )
 

@@ -4,9 +4,11 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
+from http import HTTPStatus
 from typing import NamedTuple, Protocol
 from uuid import UUID
 
+from app.domain.providers.failure import SUSPECT_REPLY
 from app.domain.providers.model import ChatReply, ChatRequest, Model, ProviderLimits, Usage
 
 
@@ -66,6 +68,20 @@ class ModelCallError(Exception):
     def charge(self, usage: Usage | None) -> None:
         """Note the tokens that the provider reports beside the failure."""
         self.usage = self.usage or usage
+
+
+class SuspectReplyError(ModelCallError):
+    """The connection brought more than the call's reply, so the reply may be another call's."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the server sent further bytes after its reply, so the reply may belong to another request",
+            kind=FailureKind.RETRY,
+            code=SUSPECT_REPLY,
+            status=HTTPStatus.OK,
+            maybe_paid=True,
+            most_attempts=8,
+        )
 
 
 class ProviderProbe(Protocol):

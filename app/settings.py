@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import Field, SecretStr, ValidationError, field_validator, model_validator
@@ -19,8 +19,12 @@ from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
 from app.redis_server import RedisServer, redis_server
 
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
+
 PEPPER_BYTES = 32
 """Fewest that the pepper of API keys has."""
+_NEW_PEPPER = f"Make one with `openssl rand -hex {PEPPER_BYTES}`"
 
 _PREFIX = "ASSAY_"
 WRITING_SECONDS = 5.0
@@ -386,7 +390,9 @@ class Settings(BaseSettings):
         variable = "ASSAY_KEY_PEPPER_FILE"
         pepper = _secret_in(variable, self.key_pepper_file).encode(errors="surrogateescape")
         if len(pepper) < PEPPER_BYTES:
-            raise StartError(f"{variable}: {self.key_pepper_file} holds less than {PEPPER_BYTES} bytes")
+            raise StartError(
+                f"{variable}: {self.key_pepper_file} holds {len(pepper)} bytes but {PEPPER_BYTES} are needed. {_NEW_PEPPER}"
+            )
         return pepper
 
     def require_database_url(self) -> str:
@@ -461,7 +467,8 @@ def _content(variable: str, file: Path) -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise StartError(f"{variable}: {file}: {error.strerror or error}") from error
+        why = error.strerror or error
+        raise StartError(f"{variable}: {file}: {why}. Correct the path, or unset the variable") from error
 
 
 def _text(variable: str, file: Path) -> str:
@@ -486,7 +493,7 @@ def _secret_in(variable: str, file: Path) -> str:
     """
     secret = _content(variable, file).strip().decode(errors="surrogateescape")
     if not secret:
-        raise StartError(f"{variable}: {file} is empty")
+        raise StartError(f"{variable}: {file} is empty. Write the secret into it, or unset the variable")
     return secret
 
 
@@ -549,7 +556,7 @@ def load_settings(**given: Any) -> Settings:
     try:
         settings = Settings(**urls | given)
     except ValidationError as error:
-        wrong = [_wrong(str(each["loc"][0]), each["msg"]) for each in error.errors(include_input=False)]
+        wrong = [_wrong(each) for each in error.errors(include_input=False)]
     else:
         _refuse_unknown(settings)
         return settings
@@ -583,9 +590,12 @@ def _unknown(name: str, known: set[str]) -> str:
     return f"{name} is no setting" + (f"; did you mean {meant}?" if meant else "")
 
 
-def _wrong(name: str, reason: str) -> str:
+def _wrong(error: "ErrorDetails") -> str:
+    name = str(error["loc"][0])
     variable = variables().get(name, name)
-    return f"{variable}: {reason.removeprefix('Value error, ')}"
+    if name == "key_pepper" and error["type"] == "too_short":
+        return f"{variable}: has {error['ctx']['actual_length']} characters but {PEPPER_BYTES} are needed. {_NEW_PEPPER}"
+    return f"{variable}: {error['msg'].removeprefix('Value error, ')}"
 
 
 def environment() -> Mapping[str, str]:

@@ -37,6 +37,9 @@ FIRST_BACKOFF_SECONDS = 0.1
 LONGEST_BACKOFF_SECONDS = 10.0
 STEADY_SECONDS = 30.0  # a part that lived this long starts its back-off anew
 
+_NO_WORKER = '"none is ready"'
+"""In the answer of an API that serves, but whose jobs would wait."""
+
 log = logging.getLogger(__name__)
 
 
@@ -327,7 +330,8 @@ def _readiness(urls: StackUrls, path: str) -> str | None:
         return str(error)
     finally:
         connection.close()
-    return None if response.status == http.HTTPStatus.OK else f"{response.status} {body}"
+    is_ready = response.status == http.HTTPStatus.OK and _NO_WORKER not in body
+    return None if is_ready else f"{response.status} {body}"
 
 
 def _stop_together(processes: list[ManagedProcess]) -> None:

@@ -1932,8 +1932,8 @@ class GradeAgreement(TypedDict):
 class Health(TypedDict):
     """Whether the service is ready."""
 
-    status: Literal["ok", "unavailable"]
-    """Whether all parts are available."""
+    status: Literal["ok", "degraded", "unavailable"]
+    """`unavailable` if the API can't serve, `degraded` if jobs don't run as they should."""
     parts: NotRequired[dict[str, str]]
     """Each part's status: `ok`, or what is wrong."""
 

@@ -229,7 +229,7 @@ class WorkerContext:
             budgets=budgets,
             first_calls=first_calls,
         )
-        self._board = board = MetricsBoard(redis, "worker")
+        self._board = board = MetricsBoard(redis, "worker", trouble=lambda: writer.trouble)
         if settings.traces:
             tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
         contexts, background = JobContexts(engine), self._background

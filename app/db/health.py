@@ -1,6 +1,7 @@
 """Whether the database answers, and which errors say that it does not."""
 
 import asyncio
+import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -22,6 +23,9 @@ too long, a server that only reads for now, and statements that were prepared on
 
 WORKER = "assay worker"
 """What the names of all workers' connections begin with."""
+
+WRITE_EVERY_SECONDS = 10.0
+"""Least time between two writes that test the database."""
 
 Found = TypeVar("Found")
 
@@ -57,6 +61,45 @@ async def why_unreachable(engine: AsyncEngine, seconds: float) -> str | None:
         )  # it answers; app.db.revision says what it lacks
         return None if empty else reason(error)
     return None
+
+
+async def why_unwritable(engine: AsyncEngine, seconds: float) -> str | None:
+    """Return why the database takes no rows, in the words of :func:`app.db.reasons.reason`; ``None`` if it does.
+
+    New pages are written, since on a full disk small changes still find room in those that exist.
+    """
+    try:
+        await within(_write(engine), seconds)
+    except Exception as error:  # noqa: BLE001 - whatever it is, it is the answer
+        if isinstance(error, DBAPIError) and isinstance(error.orig, psycopg.errors.InsufficientPrivilege):
+            return None  # a role without temporary tables can't be told more
+        return reason(error)
+    return None
+
+
+class DatabaseCheck:
+    """Finds out what is wrong with the database; tests once in a while whether it takes rows.
+
+    Args:
+        engine: The database.
+    """
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._asked_at = float("-inf")
+        self._found: str | None = None
+        self._asking = asyncio.Lock()
+
+    async def trouble(self, seconds: float) -> str | None:
+        """Return why the database can't be used, as found within so many seconds each; ``None`` if it can."""
+        unreachable = await why_unreachable(self._engine, seconds)
+        if unreachable is not None:
+            return f"unreachable: {unreachable}"
+        async with self._asking:
+            if time.monotonic() - self._asked_at >= WRITE_EVERY_SECONDS:
+                self._found = await why_unwritable(self._engine, seconds)
+                self._asked_at = time.monotonic()
+        return None if self._found is None else f"can't be written: {self._found}"
 
 
 async def within(asking: Coroutine[Any, Any, Found], seconds: float) -> Found:
@@ -103,6 +146,13 @@ async def disconnect_frozen_workers(connection: AsyncConnection, seconds: float)
 async def _ask(engine: AsyncEngine) -> None:
     async with engine.connect() as connection:
         await connection.execute(text("SELECT FROM jobs LIMIT 0"))
+
+
+async def _write(engine: AsyncEngine) -> None:
+    async with engine.begin() as connection:
+        await connection.execute(
+            text("CREATE TEMPORARY TABLE write_probe ON COMMIT DROP AS SELECT generate_series(1, 5000) AS n")
+        )
 
 
 def _forget(task: asyncio.Task[Any]) -> None:

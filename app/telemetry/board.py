@@ -9,7 +9,7 @@ import contextlib
 import json
 import os
 import socket
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 
 import structlog
 from redis.asyncio import Redis
@@ -25,6 +25,8 @@ log = structlog.get_logger(__name__)
 
 SHOWN_EVERY_SECONDS = 5.0
 FORGOTTEN_AFTER_SECONDS = 30.0
+SILENT_SECONDS = 15.0
+"""Age of a process's last sign from which it counts as silent."""
 _LAG_STEP_SECONDS = 0.25
 
 
@@ -34,14 +36,22 @@ class MetricsBoard:
     Args:
         redis: Where it is.
         role: What the process is: ``worker``, ``sweeper`` or ``api``.
+        trouble: Says what keeps the process from its work; ``None`` if nothing does.
         key: Of the hash with the metrics.
         ready_key: Of the sorted set with the workers that are ready, by the time at which they said so last.
     """
 
     def __init__(
-        self, redis: Redis, role: str, *, key: str = "assay:metrics", ready_key: str = "assay:ready"
+        self,
+        redis: Redis,
+        role: str,
+        *,
+        key: str = "assay:metrics",
+        ready_key: str = "assay:ready",
+        trouble: Callable[[], str | None] = lambda: None,
     ) -> None:
         self._redis = redis
+        self._trouble = trouble
         self._key = key
         self._ready_key = ready_key
         self._is_ready = False
@@ -57,7 +67,7 @@ class MetricsBoard:
         """
         LOOP_LAG.set(self._longest_lag)
         self._longest_lag = 0.0
-        entry = json.dumps([await self._now(), snapshot(REGISTRY)])
+        entry = json.dumps([await self._now(), snapshot(REGISTRY), self._trouble()])
         await self._redis.hset(self._key, self.process, entry)
         await self._show_ready()
 
@@ -79,6 +89,25 @@ class MetricsBoard:
         since = await self._now() - FORGOTTEN_AFTER_SECONDS
         return int(await self._redis.zcount(self._ready_key, since, "+inf"))
 
+    async def troubles(self) -> dict[str, str]:
+        """Return what is wrong with which processes, by role and process id, and with ``sweeper`` if none runs.
+
+        Raises:
+            RedisError: If Redis can't be reached.
+        """
+        now, found, sweepers = await self._now(), dict[str, str](), 0
+        for name, entry in (await self._redis.hgetall(self._key)).items():
+            process = name.decode() if isinstance(name, bytes) else name
+            role, number = process.partition("@")[0], process.rpartition(":")[2]
+            at, _, trouble = json.loads(entry)
+            age = now - at
+            sweepers += role == "sweeper" and age <= FORGOTTEN_AFTER_SECONDS
+            if SILENT_SECONDS < age <= FORGOTTEN_AFTER_SECONDS:
+                found[f"{role} {number}"] = f"silent for {age:.0f} s"
+            elif trouble and age <= SILENT_SECONDS:
+                found[f"{role} {number}"] = trouble
+        return found if sweepers else found | {"sweeper": "none is running"}
+
     async def snapshots(self) -> dict[str, str]:
         """The snapshots of all processes that showed theirs lately; others are forgotten.
 
@@ -95,7 +124,7 @@ class MetricsBoard:
         current: dict[str, str] = {}
         for name, entry in (await self._redis.hgetall(self._key)).items():
             process = name.decode() if isinstance(name, bytes) else name
-            at, encoded = json.loads(entry)
+            at, encoded, _ = json.loads(entry)
             if now - at <= FORGOTTEN_AFTER_SECONDS:
                 current[process] = encoded
             else:

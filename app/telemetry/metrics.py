@@ -67,6 +67,12 @@ EMPTY_LEASES = Counter(
     "Leases of the rate limiter that let no call go, because the process was too busy or a hold came.",
     registry=REGISTRY,
 )
+SURPLUS_REPLIES = Counter(
+    "assay_surplus_replies_total",
+    "Network connections closed because the server sent bytes that no request was waiting for.",
+    ["connection"],
+    registry=REGISTRY,
+)
 LEASES_LOST = Counter(
     "assay_leases_lost_total",
     "Shards whose lease this process lost while it worked on them.",

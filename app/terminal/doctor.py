@@ -56,7 +56,7 @@ def _of_service(url: str) -> Iterator[Finding]:
     try:
         with client_of(url) as client:
             ready = httpx2.get(f"{client.url}/readyz", timeout=10)
-            if ready.status_code != HTTPStatus.OK:
+            if ready.status_code != HTTPStatus.OK or '"degraded"' in ready.text:
                 yield Finding("service", False, f"{client.url} is not ready: {ready.text.strip()[:300]}")
                 return
             yield Finding("service", True, f"{client.url} is ready")

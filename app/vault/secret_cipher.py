@@ -4,7 +4,7 @@ import base64
 import binascii
 import hashlib
 import os
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import AESGCM
@@ -70,6 +70,10 @@ class SecretCipher:
         except (InvalidTag, binascii.Error, ValueError):
             problem = "it was changed, or stored for something else"
         raise SealError(problem)
+
+    def has_any(self, names: Collection[str]) -> bool:
+        """Return whether it has a key of one of the names that sealed secrets carry."""
+        return not self._keys.keys().isdisjoint(names)
 
     def is_current(self, sealed: str) -> bool:
         """Whether a secret was encrypted with the first key, so that the others are not needed for it."""

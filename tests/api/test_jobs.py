@@ -362,7 +362,9 @@ def parts() -> Iterator[tuple[Service, EmbeddedPostgres, EmbeddedValkey]]:
 
 
 class TestWhenAPartIsDown:
-    def test_without_a_worker_it_is_not_ready_and_says_so(self, parts: tuple[Service, Any, Any]) -> None:
+    def test_without_a_worker_and_a_sweeper_it_serves_and_names_them(
+        self, parts: tuple[Service, Any, Any]
+    ) -> None:
         ready = parts[0].get("/readyz")
         well = {
             "database": "ok",
@@ -372,8 +374,11 @@ class TestWhenAPartIsDown:
             "row_level_security": "ok",
         }
         assert (ready.status_code, ready.json()) == (
-            503,
-            {"status": "unavailable", "parts": well | {"workers": "none is ready"}},
+            200,
+            {
+                "status": "degraded",
+                "parts": well | {"workers": "none is ready", "sweeper": "none is running"},
+            },
         )
         assert parts[0].get("/healthz").status_code == 200
 
@@ -383,8 +388,9 @@ class TestWhenAPartIsDown:
         service, _, valkey = parts
         valkey.process.stop()
         ready = service.get("/readyz")
-        assert (ready.status_code, ready.json()["parts"]["queue"]) == (
-            503,
+        assert (ready.status_code, ready.json()["status"], ready.json()["parts"]["queue"]) == (
+            200,
+            "degraded",
             "unreachable: there is no such socket",
         )
         assert ready.json()["parts"]["database"] == "ok"

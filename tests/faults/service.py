@@ -111,7 +111,8 @@ class Program:
 
     def _ready(self) -> bool:
         try:
-            return httpx2.get(f"{self.api}/readyz", timeout=5).status_code == 200
+            ready = httpx2.get(f"{self.api}/readyz", timeout=5)
+            return ready.status_code == 200 and ready.json()["parts"].get("workers") == "ok"
         except httpx2.TransportError:
             return False
 
@@ -196,7 +197,7 @@ def mortal(module: str, *arguments: str) -> list[str]:
 def running_service(directory: Path, environment: dict[str, str]) -> Iterator[Service]:
     """Runs a service and a simulator until the block ends."""
     port_file, data_dir = directory / "port", directory / "data"
-    data_dir.mkdir(mode=0o711)
+    data_dir.mkdir(mode=0o711, exist_ok=True)
     command = mortal("simulator", "--port-file", str(port_file), "--ledger", str(directory / "ledger.jsonl"))
     with (directory / "simulator.log").open("wb") as log:
         simulator = subprocess.Popen(command, stdout=log, stderr=log)

@@ -102,7 +102,7 @@ class TestOtherPartKilled:
     @staticmethod
     def _answers(stack: Stack) -> bool:
         try:
-            return stack.api.get("/readyz").status_code == 200
+            return bool(stack.api.get("/readyz").json()["status"] == "ok")
         except httpx2.TransportError:
             return False
 

@@ -18,6 +18,7 @@ from app.api.http.problems import ProblemError, wrong_field
 from app.api.http.received_files import ReceivedFiles
 from app.api.http.sessions import Signer
 from app.api.http.streams import Streams
+from app.db.health import DatabaseCheck
 from app.db.jobs.jobs import JobRow
 from app.db.results.response_pages import Position
 from app.db.row_level_security import TenantEngine, act_for
@@ -65,6 +66,8 @@ class Services:
         bundles: Bundles that arrive.
         readers: Child processes that read files.
         ready_workers: How many workers would work on a job now.
+        troubles: What is wrong with other processes, by their names.
+        database: Finds out what is wrong with the database.
         states: What `/readyz` said last.
     """
 
@@ -103,6 +106,8 @@ class Services:
     request_rates: RequestRates
     streams: Streams
     ready_workers: Callable[[], Awaitable[int]]
+    troubles: Callable[[], Awaitable[dict[str, str]]]
+    database: DatabaseCheck
     states: StateLog
 
 

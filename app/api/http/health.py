@@ -1,8 +1,9 @@
-"""`/healthz`: the process lives. `/readyz`: a job would run."""
+"""`/healthz`: the process lives. `/readyz`: the API can serve, and jobs would run."""
 
 import asyncio
+from collections.abc import Awaitable
 from http import HTTPStatus
-from typing import Literal
+from typing import Literal, TypeVar
 
 from fastapi import APIRouter, Response
 from fastapi.responses import JSONResponse
@@ -13,10 +14,12 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from app.api.http.dependencies import Services, ServicesDep
 from app.api.http.openapi import UNREAD, answers_with
-from app.db.health import why_unreachable, within
+from app.db.health import within
 from app.db.revision import SchemaState, schema_state
 from app.domain.contract import Answer
 from app.redis_server import reason as redis_reason
+
+Answered = TypeVar("Answered")
 
 router = APIRouter(tags=["health"], responses=UNREAD)
 
@@ -27,7 +30,9 @@ ANSWER_SECONDS = 3.0
 class Health(Answer):
     """Whether the service is ready."""
 
-    status: Literal["ok", "unavailable"] = Field(description="Whether all parts are available.")
+    status: Literal["ok", "degraded", "unavailable"] = Field(
+        description="`unavailable` if the API can't serve, `degraded` if jobs don't run as they should."
+    )
     parts: dict[str, str] = Field(
         default_factory=dict, description="Each part's status: `ok`, or what is wrong."
     )
@@ -46,19 +51,22 @@ async def healthz() -> Response:
     summary="Readiness",
 )
 async def readyz(services: ServicesDep) -> Response:
-    """Whether a job would run: database and queue are reachable, the schema matches this release, and a worker is ready.
+    """Whether the API can serve, and whether jobs would run.
 
-    Each part that is unavailable states why.
+    `unavailable` (503): the database can't be reached or written, or its schema does not match this release.
+    `degraded` (200): the API serves, but the queue, the workers, the sweeper or a process's writer fails.
 
-    `row_level_security` tells whether Postgres separates tenants; the service works without it. `tenant_wall` is its former name.
+    Each part that is not `ok` states why. `row_level_security` tells whether Postgres separates tenants; the service works
+    without it. `tenant_wall` is its former name.
     """
-    database, schema, queue, workers = await asyncio.gather(
-        why_unreachable(services.engine, ANSWER_SECONDS),
+    database, schema, queue, workers, troubles = await asyncio.gather(
+        services.database.trouble(ANSWER_SECONDS),
         _schema(services),
         _queue(services.redis),
-        _workers(services),
+        _of_redis(services.ready_workers()),
+        _of_redis(services.troubles()),
     )
-    parts = {"database": _said(database), "queue": _said(queue)}
+    parts = {"database": database or "ok", "queue": _said(queue)}
     if schema is not None:
         parts["schema"] = schema.value
     if services.row_level_security.stands is not None:
@@ -68,9 +76,11 @@ async def readyz(services: ServicesDep) -> Response:
     services.states.note(parts)  # without the workers: they begin after the API, as they should
     if workers is not None:
         parts["workers"] = "ok" if workers else "none is ready"
-    if database is None and queue is None and schema is not None and schema.usable and workers:
-        return JSONResponse({"status": "ok", "parts": parts})
-    return JSONResponse({"status": "unavailable", "parts": parts}, HTTPStatus.SERVICE_UNAVAILABLE)
+    parts |= troubles or {}
+    if database is not None or schema is None or not schema.usable:
+        return JSONResponse({"status": "unavailable", "parts": parts}, HTTPStatus.SERVICE_UNAVAILABLE)
+    status = "ok" if workers and troubles == {} else "degraded"
+    return JSONResponse({"status": status, "parts": parts})
 
 
 async def _schema(services: Services) -> SchemaState | None:
@@ -91,11 +101,11 @@ async def _queue(redis: Redis) -> str | None:
     return None
 
 
-async def _workers(services: Services) -> int | None:
-    """How many workers are ready; ``None`` where Redis does not say."""
+async def _of_redis(asking: Awaitable[Answered]) -> Answered | None:
+    """Return what Redis answers; ``None`` if it does not."""
     try:
         async with asyncio.timeout(ANSWER_SECONDS):
-            return await services.ready_workers()
+            return await asking
     except (RedisError, OSError):
         return None
 

@@ -1,6 +1,6 @@
 """What a shard already has, for whoever goes on with it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 from sqlalchemy import text
@@ -9,6 +9,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.execution.result_rows import ResponseRow
 from app.db.execution.shards import Claim
 from app.domain.providers.model import ChatReply, FinishReason, Usage
+
+_JUDGED = ("verdicts", "second_verdicts", "grades")
 
 
 async def stored_responses(connection: AsyncConnection, held: Claim) -> list[ResponseRow]:
@@ -62,6 +64,30 @@ async def forget_unread_replies_of_job(connection: AsyncConnection, job_id: str)
         text("DELETE FROM unread_replies WHERE cell_id IN (SELECT id FROM cells WHERE job_id = :job)"),
         {"job": job_id},
     )
+
+
+async def withdraw(
+    connection: AsyncConnection,
+    held: Claim,
+    texts: Collection[tuple[int, int]],
+    judged: Collection[tuple[int, int]],
+) -> None:
+    """Delete texts, each named by run and item, and all that was judged of these and of further texts; they are missing then."""
+    for places, tables in ((judged, _JUDGED), (texts, (*_JUDGED, "responses"))):
+        for table in tables:
+            await connection.execute(
+                text(
+                    f"DELETE FROM {table} WHERE cell_id = :cell AND tenant = :tenant AND (run, item) IN"
+                    " (SELECT * FROM unnest(CAST(:runs AS smallint[]), CAST(:items AS smallint[])))"
+                ),
+                {
+                    "cell": held.cell_id,
+                    "tenant": held.tenant,
+                    "runs": [run for run, _ in places],
+                    "items": [item for _, item in places],
+                },
+            )
+    await forget_unread_replies(connection, held)
 
 
 async def usage_of_text(connection: AsyncConnection, held: Claim, run: int, item: int) -> Usage | None:

@@ -93,6 +93,19 @@ async def any_exist(connection: AsyncConnection) -> bool:
     return bool(rows.scalar_one())
 
 
+async def lacks_pepper(connection: AsyncConnection, name: str) -> bool:
+    """Return whether there are valid keys, but none with the pepper of this name."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*) > 0 AND NOT bool_or(pepper = :name) FROM api_keys"
+            " WHERE pepper IS NOT NULL AND revoked_at IS NULL"
+            " AND (expires_at IS NULL OR expires_at > now())"
+        ),
+        {"name": name},
+    )
+    return bool(rows.scalar_one())
+
+
 async def insert_key(connection: AsyncConnection, values: Mapping[str, Any]) -> KeyRow:
     """Keeps a key, given all columns without a default."""
     rows = await connection.execute(insert(ApiKey).values(**values).returning(*_KEY))
@@ -151,7 +164,13 @@ async def count_as_spent(connection: AsyncConnection, tenant: str, key_id: str, 
 
 
 async def rotate_key(
-    connection: AsyncConnection, tenant: str, key_id: str, prefix: str, digest: bytes, seconds: float
+    connection: AsyncConnection,
+    tenant: str,
+    key_id: str,
+    prefix: str,
+    digest: bytes,
+    pepper: str,
+    seconds: float,
 ) -> KeyRow | None:
     """Gives a key that lives another secret; the one before is taken for so many seconds more, and none before that.
 
@@ -165,6 +184,7 @@ async def rotate_key(
         .values(
             prefix=prefix,
             digest=digest,
+            pepper=pepper,
             former_prefix=ApiKey.prefix,
             former_digest=ApiKey.digest,
             former_expires_at=func.clock_timestamp() + func.make_interval(0, 0, 0, 0, 0, 0, seconds),

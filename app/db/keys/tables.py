@@ -33,6 +33,8 @@ class ApiKey(Base):
     """The part of the key that is no secret; see :mod:`app.domain.keys.api_key`."""
     digest: Mapped[bytes] = mapped_column(LargeBinary)
     """HMAC of the whole key."""
+    pepper: Mapped[str | None]
+    """Name of the pepper of that HMAC; see :func:`app.domain.keys.api_key.pepper_name`."""
     former_prefix: Mapped[str | None]
     former_digest: Mapped[bytes | None] = mapped_column(LargeBinary)
     former_expires_at: Mapped[datetime | None]

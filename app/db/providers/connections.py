@@ -109,3 +109,15 @@ async def lock_sealed(connection: AsyncConnection) -> list[ConnectionRow]:
     """All versions that have a key, for as long as the transaction lasts."""
     query = select(*_COLUMNS).where(KeptConnection.sealed_key.is_not(None)).with_for_update()
     return [ConnectionRow(*row) for row in await connection.execute(query)]
+
+
+async def encryption_key_names(connection: AsyncConnection) -> set[str]:
+    """Return the names of the encryption keys that stored secrets, of connections and webhooks, were encrypted with."""
+    rows = await connection.execute(
+        text(
+            "SELECT DISTINCT split_part(sealed, '.', 2) FROM ("
+            " SELECT sealed_key FROM connections UNION ALL SELECT secret FROM webhooks) AS secrets (sealed)"
+            r" WHERE sealed ~ '^1\.[0-9a-f]{12}\.'"  # a webhook's secret may be stored as it is
+        )
+    )
+    return set(rows.scalars())

@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.uploads.tables import UploadPart, UploadRow
 
-LEASE_SECONDS = 60
-"""Whoever reads an upload says so again within this time; else somebody else goes on with it."""
+LEASE_SECONDS = 10
+"""The reader of an upload renews its claim with each piece; if its process dies, another one takes over after this time."""
 
 
 async def add(connection: AsyncConnection, tenant: str, upload_id: str, start: int, data: bytes) -> None:

@@ -61,6 +61,11 @@ def prefix_of(key: str) -> str:
     return key[:PREFIX_CHARACTERS]
 
 
+def pepper_name(pepper: bytes) -> str:
+    """Return a name that tells peppers apart and reveals nothing about them."""
+    return hmac.new(pepper, b"persona-assay pepper name", "sha256").hexdigest()[:12]
+
+
 def digest(pepper: bytes, key: str) -> bytes:
     """What is kept of a key: it can be checked with the pepper, and nothing leads back."""
     return hmac.digest(pepper, b"api key\0" + key.encode(), "sha256")

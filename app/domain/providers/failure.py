@@ -37,6 +37,8 @@ BOUND_EXCEEDED = "bound_exceeded"
 """Why a job is paused whose model keeps billing more than is reserved for its calls."""
 PRICE_UNKNOWN = "price_unknown"
 """Why a job with a limit in dollars is paused one of whose models has no price any more."""
+SUSPECT_REPLY = "suspect_reply"
+"""Our code for a reply whose connection brought more than that reply."""
 _CAUSES: Mapping[str, str] = {
     **dict.fromkeys(NO_CREDIT_CODES, _CREDIT),
     STREAM_ONLY: "{who} answers {model} only with an event stream",
@@ -57,6 +59,7 @@ _CAUSES: Mapping[str, str] = {
     "not_found_error": _NO_MODEL,
     PRICE_UNKNOWN: "no price is known for {model} at {who}",
     "request_too_large": "a request to {who} is larger than its rate limit",
+    SUSPECT_REPLY: "{who} sent more than one reply to a request",
     "timeout": "{who} did not answer in time",
 }
 _CAUSES_BY_STATUS: Mapping[int, str] = {
@@ -108,6 +111,7 @@ _REMEDIES: Mapping[str, str] = {
     "preparation_failed": "Submit with another reasoner, or with a higher `max_tokens` for the reasoner.",
     "provider_unreachable": f"{_UNREACHABLE} The job resumes automatically once the server answers, six times at most without an answered call between.",
     "request_too_large": "Ask {who} for a higher limit, or use shorter texts.",
+    SUSPECT_REPLY: "Repair the server of {who}, or the proxy in front of it: each request must get exactly one reply.",
     "timeout": "Texts that take longer are missing. Lower the model's `max_tokens`, raise `ASSAY_CALL_DEADLINE_SECONDS`,"
     " or lower the connection's `max_in_flight`.",
     "unknown_parameter": _PARAMETERS,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, NamedTuple, Protocol, Self
 
 from pydantic import Field
 
@@ -205,6 +205,7 @@ class ChatRequest(NamedTuple):
             last part. Sent along so that a provider's logs can be matched with ours.
         deadline_seconds: Wall-clock limit around the whole call.
         turns: Messages that follow the user prompt: alternately the model's and the user's, the last one the user's.
+        tenant: Whose call it is. Tenants share no network connections.
     """
 
     model: Model
@@ -213,6 +214,7 @@ class ChatRequest(NamedTuple):
     request_id: str
     deadline_seconds: float = 120.0
     turns: tuple[Message, ...] = ()
+    tenant: str = ""
 
     @property
     def messages(self) -> list[Message]:
@@ -254,6 +256,19 @@ ONLY_THOUGHTS = "the model thought and gave no answer"
 """Why a reply of nothing but thoughts is no answer."""
 
 
+class Delivery(Protocol):
+    """Tells whether a reply belongs to its request."""
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the reply must not be used before it is settled: its server has sent replies too many."""
+        ...
+
+    async def settled(self) -> bool:
+        """Wait until the reply's connection has stayed quiet; return false if further bytes came, which make it suspect."""
+        ...
+
+
 class ChatReply(NamedTuple):
     """What a model answered.
 
@@ -270,6 +285,7 @@ class ChatReply(NamedTuple):
         provider_finish_reason: Why it stopped in the provider's words, if ``finish_reason`` is ``OTHER``, or ``UNSTATED`` because
             the words are not known.
         reported_usd: Cost in US dollars that the provider reports without usable counts of tokens.
+        delivery: See :class:`Delivery`; ``None`` where nothing can go wrong with it.
     """
 
     text: str
@@ -282,6 +298,7 @@ class ChatReply(NamedTuple):
     thoughts: str | None = None
     provider_finish_reason: str | None = None
     reported_usd: float | None = None
+    delivery: Delivery | None = None
 
     @property
     def no_answer(self) -> str | None:

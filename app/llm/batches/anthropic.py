@@ -30,10 +30,8 @@ _STATUSES: Mapping[str, int] = {
     "permission_error": 403,
     "not_found_error": 404,
     "request_too_large": 413,
-    "rate_limit_error": 429,
     "api_error": 500,
-    "timeout_error": 504,
-    "overloaded_error": 529,
+    **errors.STATUSES_OF_PASSING,
 }
 """The HTTP status that each type of error has where it answers a call of its own; a batch does not name it."""
 

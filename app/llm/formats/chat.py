@@ -110,7 +110,7 @@ class Chat(ABC):
         except ModelCallError as error:
             error.charge(billed_usage(list(events.objects(reply)) if is_stream else [parsed(reply.body)]))
             raise
-        return keyless(read if limits is None else read._replace(limits=limits), self._key)
+        return keyless(read._replace(limits=limits or read.limits, delivery=reply.delivery), self._key)
 
     def _sent(self, request: ChatRequest) -> dict[str, object]:
         """Return the body of a direct call. Some servers stream unless told otherwise."""

@@ -11,7 +11,12 @@ import aiohttp
 import httpx2
 from pydantic import SecretStr
 
-from app.domain.providers.failure import NO_CREDIT_CODES, NO_MODEL, NO_SYSTEM_MESSAGE, STREAM_ONLY
+from app.domain.providers.failure import (
+    NO_CREDIT_CODES,
+    NO_MODEL,
+    NO_SYSTEM_MESSAGE,
+    STREAM_ONLY,
+)
 from app.domain.providers.model import ProviderLimits
 from app.guard.targets import TargetRefusedError
 from app.llm.replies.error_bodies import Fault, enveloped, read_fault, retry_seconds
@@ -51,6 +56,8 @@ https://platform.openai.com/docs/guides/batch, https://platform.claude.com/docs/
 _FREE_STATUSES = frozenset({401, 403, 429})
 """Refusals before the model is at work. After any other error the call may be charged, as Azure does with filtered prompts:
 https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-filter."""
+STATUSES_OF_PASSING = {"overloaded_error": 529, "rate_limit_error": 429, "timeout_error": 504}
+"""Passing errors by type: https://docs.anthropic.com/en/api/errors"""
 _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
     400: FailureKind.ITEM,
     403: FailureKind.ITEM,  # one moderated prompt, or a key without the right: then the first calls all fail
@@ -165,9 +172,10 @@ def fault_of(body: Mapping[str, object]) -> object:
 def refused_in_reply(
     fault: object, headers: Mapping[str, str], key: SecretStr | None, *, started: bool = False
 ) -> ModelCallError:
-    """The failure of a call answered with status 200 and an error inside, as routing services do.
+    """Return the failure of a call answered with status 200 and an error inside, as routing services do.
 
-    They put the status of the provider behind them into ``error.code``, as a number or as text.
+    They put the status of the provider behind them into ``error.code``, as a number or as text. Anthropic's has the type
+    that stands for a status.
 
     Args:
         fault: What the reply, or a choice in it, has as its ``error``.
@@ -175,9 +183,9 @@ def refused_in_reply(
         key: The connection's key, kept out of the message.
         started: Whether the model was at work, so that the call may be charged whatever the error is.
     """
-    code = fault.get("code") if isinstance(fault, dict) else None
-    status = str(code) if str(code) in _ERROR_STATUSES else HTTPStatus.BAD_GATEWAY
-    failure = refused(int(status), {"error": fault}, headers, key)
+    code, kind = (fault.get("code"), fault.get("type")) if isinstance(fault, dict) else (None, None)
+    status = int(str(code)) if str(code) in _ERROR_STATUSES else STATUSES_OF_PASSING.get(str(kind))
+    failure = refused(status or HTTPStatus.BAD_GATEWAY, {"error": fault}, headers, key)
     failure.maybe_paid = failure.maybe_paid or started
     return failure
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from app.domain.providers.model import Delivery
+
 
 class Reply(NamedTuple):
     """A provider's whole reply, whatever its status.
@@ -11,11 +13,13 @@ class Reply(NamedTuple):
         status: HTTP status.
         headers: The reply's headers, found by their names in lower case; a repeated one's values joined by ``", "``.
         body: Decoded content.
+        delivery: Tells whether the reply belongs to its request; ``None`` where its connection served no other.
     """
 
     status: int
     headers: Mapping[str, str]
     body: bytes
+    delivery: Delivery | None = None
 
 
 class NotConnectedError(ConnectionError):

@@ -28,6 +28,11 @@ class Body(NamedTuple):
     forms: "BodyForms"
 
     @property
+    def tenant(self) -> str:
+        """Whose call it is."""
+        return self.request.tenant
+
+    @property
     def fields(self) -> dict[str, object]:
         """As an SDK takes it."""
         return self.forms.write(self.request)
@@ -44,6 +49,8 @@ class Body(NamedTuple):
 
 class EmptyBody:
     """The body of a call that asks for nothing."""
+
+    tenant = ""
 
     @property
     def fields(self) -> dict[str, object]:

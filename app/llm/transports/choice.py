@@ -40,7 +40,7 @@ def open_transport(
     url, guard = connection.base_url, connection.guard
     if kind == "sdk" or (guard is None and _has_proxy(url)) or "%" in url:
         return SdkTransport(make_client, path, connection.api_key, faults, guard)
-    return LeanTransport(make_client, path, connection.api_key, guard)
+    return LeanTransport(make_client, path, connection.api_key, guard, connection.id)
 
 
 def _has_proxy(url: str) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import re
 import select
 import socket
+from collections.abc import Callable
 from typing import cast
 
 import httptools
@@ -15,6 +16,14 @@ MAX_HEAD_BYTES = 64 * 1024
 MAX_BODY_BYTES = 10 * 1024 * 1024
 """Longest body, as sent and decoded."""
 
+QUIET_SECONDS = 0.05
+"""How long a connection must bring nothing further before its reply counts as the answer to its request."""
+_LOOKS = 3
+MOST_REPLIES = 100
+"""Replies of one connection. Bytes that no request waits for make all of them suspect."""
+
+_UNASKED = re.compile(rb"[\r\n]*(HTTP/1\.[01] 408 .*)?", re.DOTALL)
+"""Says nothing about earlier replies: empty lines, and the notice that a server is tired of waiting (RFC 9110 section 15.5.9)."""
 _START = b"HTTP/1."
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
 _SWITCHING_PROTOCOLS = 101
@@ -23,24 +32,61 @@ _FINAL_STATUSES = range(200, 600)
 _VERSIONS = frozenset({"1.0", "1.1"})
 
 
+class ConnectionDelivery:
+    """Tells whether a connection brought bytes that no request was waiting for, at once or later.
+
+    Attributes:
+        is_suspect: It did, so the reply may be another request's.
+        is_distrusted: Another connection to the server did lately.
+    """
+
+    __slots__ = ("_connection", "_until", "is_distrusted", "is_suspect")
+
+    def __init__(self, connection: "HttpConnection", until: float, *, is_suspect: bool) -> None:
+        self._connection = connection
+        self._until = until
+        self.is_suspect = is_suspect
+        self.is_distrusted = False
+
+    @property
+    def is_doubtful(self) -> bool:
+        """Whether the reply must not be used before it is settled."""
+        return self.is_suspect or self.is_distrusted
+
+    async def settled(self) -> bool:
+        """Wait until the connection has stayed quiet; return false if it did not."""
+        seconds = self._until - asyncio.get_running_loop().time()
+        if seconds > 0 and not self.is_suspect and self._connection.is_open:
+            await asyncio.sleep(seconds)
+            looks = _LOOKS
+            while looks and not self._connection.quiet:
+                looks -= 1
+                await asyncio.sleep(0)  # the loop reads what has come
+        return not self.is_suspect
+
+
 class HttpConnection(asyncio.Protocol):
     """Exchanges one request at a time for one reply.
 
-    A reply can only be the one to the request: bytes that come while none is awaited, or after its end, close the
-    connection, and so does whatever ends an exchange before its reply is whole.
+    Bytes that come while no reply is awaited, or after its end, close the connection and make its replies suspect: one
+    of them may be the answer to another request. Whatever ends an exchange before its reply is whole closes it, too.
 
     Args:
         sock: The connected socket under the transport, looked at before a request is sent.
+        on_surplus: Called once with the number of suspect replies.
     """
 
     __slots__ = (
-        "_body", "_closed", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_keep_alive", "_length", "_loop", "_parser", "_poll",
-        "_received", "_status", "_transport", "_waiter", "released_at",
+        "_body", "_closed", "_delivered", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_is_suspect", "_keep_alive", "_length",
+        "_loop", "_next_begun", "_on_surplus", "_parser", "_poll", "_received", "_status", "_transport", "_waiter", "released_at",
     )  # fmt: skip
 
     _transport: asyncio.Transport
 
-    def __init__(self, sock: socket.socket) -> None:
+    def __init__(self, sock: socket.socket, on_surplus: Callable[[int], None]) -> None:
+        self._on_surplus = on_surplus
+        self._delivered: list[ConnectionDelivery] = []
+        self._is_suspect = False
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)  # errors and hang-ups are told of in any case
         self._loop = asyncio.get_running_loop()
@@ -50,8 +96,8 @@ class HttpConnection(asyncio.Protocol):
         self._begin()
         self.released_at = 0.0
 
-    async def exchange(self, message: bytes) -> Reply:
-        """The reply to a whole request.
+    async def exchange(self, message: bytes) -> tuple[Reply, ConnectionDelivery]:
+        """Return the reply to a whole request, and how it was delivered.
 
         Raises:
             LostConnectionError: If the connection broke, or its peer does not keep to HTTP.
@@ -62,10 +108,19 @@ class HttpConnection(asyncio.Protocol):
         self._begin()
         self._transport.write(message)
         try:
-            return await waiter
+            reply = await waiter
         except BaseException:
             self.abort()  # the rest of the reply may still come
             raise
+        until = self._loop.time() + QUIET_SECONDS
+        delivery = ConnectionDelivery(self, until, is_suspect=self._is_suspect)
+        self._delivered.append(delivery)
+        return reply, delivery
+
+    @property
+    def is_open(self) -> bool:
+        """Whether bytes may still come."""
+        return not self._closed
 
     @property
     def reusable(self) -> bool:
@@ -73,6 +128,7 @@ class HttpConnection(asyncio.Protocol):
         return (
             not self._closed
             and self._keep_alive
+            and len(self._delivered) < MOST_REPLIES
             and self._waiter is None
             and not self._transport.is_closing()
             and self._transport.get_write_buffer_size() == 0
@@ -98,7 +154,7 @@ class HttpConnection(asyncio.Protocol):
         self._headers: list[tuple[bytes, bytes]] = []
         self._head = bytearray()
         self._doubt: Exception | None = None
-        self._headers_done = self._framed = False
+        self._headers_done = self._framed = self._next_begun = False
         self._keep_alive = True
         self._body: list[bytes] = []
 
@@ -113,6 +169,7 @@ class HttpConnection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Part of asyncio.Protocol."""
         self._closed = True
+        self._delivered.clear()
         if self._waiter is None:
             return
         if exc is None and self._headers_done and not self._framed:
@@ -124,7 +181,7 @@ class HttpConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Part of asyncio.Protocol."""
         if self._waiter is None:
-            self.abort()
+            self._end_with(data)
             return
         self._received += len(data)
         if not self._headers_done:
@@ -136,6 +193,8 @@ class HttpConnection(asyncio.Protocol):
                 self._doubt = error
         if self._doubt is not None:
             self._read_leniently(self._doubt)
+        if self._next_begun and not self._is_suspect:
+            self._end_with(data[-1:])
         if not self._headers_done and self._received > MAX_HEAD_BYTES:
             self._fail(LostConnectionError("no HTTP reply: its headers are too long"))
 
@@ -161,8 +220,12 @@ class HttpConnection(asyncio.Protocol):
 
     def on_message_begin(self) -> None:
         """Part of httptools' protocol."""
-        if self._waiter is None:  # a second reply to one request
-            self.abort()
+        self._next_begun = self._waiter is None  # empty lines begin a message, too
+
+    def on_status(self, _: bytes) -> None:
+        """Part of httptools' protocol."""
+        if self._waiter is None:
+            self._suspect()
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Part of httptools' protocol."""
@@ -171,6 +234,8 @@ class HttpConnection(asyncio.Protocol):
 
     def on_headers_complete(self) -> None:
         """Part of httptools' protocol."""
+        if self._waiter is None:
+            return
         self._status = status = self._parser.get_status_code()
         if status in _FINAL_STATUSES:
             self._headers_done = True
@@ -219,8 +284,26 @@ class HttpConnection(asyncio.Protocol):
         if waiter is not None and not waiter.done():
             waiter.set_result(Reply(self._status, headers, b"".join(self._body)))
 
+    def _end_with(self, data: bytes) -> None:
+        """Close the connection because of bytes that no request is waiting for."""
+        if _UNASKED.fullmatch(data) is None:
+            self._suspect()
+        self.abort()
+
+    def _suspect(self) -> None:
+        """Make all replies of the connection suspect, once, and close it."""
+        if self._closed or self._is_suspect:
+            return
+        self._is_suspect = True
+        self.abort()
+        for delivery in self._delivered:
+            delivery.is_suspect = True
+        self._on_surplus(len(self._delivered) or 1)
+
     def _fail(self, error: Exception) -> None:
         waiter, self._waiter = self._waiter, None
+        if waiter is None:
+            self._suspect()
         self._keep_alive = False
         if waiter is not None and not waiter.done():
             waiter.set_exception(error)

@@ -1,7 +1,7 @@
 """Sends the request that an SDK would send, byte for byte, at a fraction of the CPU time."""
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import httpx2
 from pydantic import SecretStr
@@ -12,10 +12,15 @@ from app.llm.replies.error_bodies import parsed
 from app.llm.replies.transport_reply import Reply, ReplyTooLongError
 from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.content import decoded
-from app.llm.transports.pool import Pool, Server
+from app.llm.transports.pool import Pool, Server, Trust
 from app.llm.transports.sdk import MakeClient, header_text, request_form
+from app.ports import FailureKind, SuspectReplyError
 
+MOST_IDLE_POOLS = 64
+"""Tenants from which on those without a network connection are forgotten."""
 _GOOD = range(200, 300)
+_OF_REQUEST = frozenset({FailureKind.ITEM, FailureKind.FILTERED, FailureKind.JOB})
+"""Failures that are final, so that they must belong to the request."""
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 
@@ -25,11 +30,25 @@ class _Line:
 
     Attributes:
         head: Of a request, to be formatted with ``id`` and ``length``.
-        pool: Connections to its server.
+        server: Where it leads.
+        trust: Whether the server's connections may be used again.
+        pools: Each tenant's network connections to the server.
     """
 
     head: bytes
-    pool: Pool
+    server: Server
+    trust: Trust
+    pools: dict[str, Pool] = field(default_factory=dict)
+
+    def pool(self, tenant: str) -> Pool:
+        """Return a tenant's network connections."""
+        pool = self.pools.get(tenant)
+        if pool is None:
+            if len(self.pools) >= MOST_IDLE_POOLS:
+                for name in [name for name, one in self.pools.items() if one.is_empty]:
+                    del self.pools[name]
+            pool = self.pools[tenant] = Pool(self.server, self.trust)
+        return pool
 
 
 class LeanTransport:
@@ -43,11 +62,18 @@ class LeanTransport:
         path: Below the client's base URL.
         key: The key to send.
         guard: Says which addresses may be connected to; ``None`` for all.
+        connection: The connection's name.
     """
 
     def __init__(
-        self, make_client: MakeClient, path: str, key: SecretStr | None, guard: Guard | None = None
+        self,
+        make_client: MakeClient,
+        path: str,
+        key: SecretStr | None,
+        guard: Guard | None = None,
+        connection: str = "",
     ) -> None:
+        self._connection = connection
         self._make_client = make_client
         self._path = path
         self._key = key
@@ -73,10 +99,12 @@ class LeanTransport:
             until = self._loop.time() + deadline_seconds
             line = self._line or await self._open(until)
             head = line.head % {b"id": header_text(request_id).encode(), b"length": len(content)}
-            reply = decoded(await line.pool.exchange(head + content, until))
+            reply = await decoded(await line.pool(body.tenant).exchange(head + content, until))
             if reply.status in _GOOD:
                 return reply
             failure = errors.refused(reply.status, parsed(reply.body), reply.headers, self._key)
+            if failure.kind in _OF_REQUEST and reply.delivery and not await reply.delivery.settled():
+                failure = SuspectReplyError()
         except TimeoutError:
             failure = errors.timed_out(deadline_seconds)
         except ReplyTooLongError as error:
@@ -88,13 +116,15 @@ class LeanTransport:
     async def close(self) -> None:
         """Closes all connections."""
         if self._line is not None:
-            await self._line.pool.close()
+            for pool in self._line.pools.values():
+                await pool.close()
 
     async def _open(self, until: float) -> _Line:
         async with asyncio.timeout_at(until), self._opening:
             if self._line is None:
                 request = await request_form(self._make_client, self._path, self._key)
-                self._line = _Line(_head(request), Pool(_server(request.url, self._guard)))
+                server = _server(request.url, self._guard, self._connection)
+                self._line = _Line(_head(request), server, Trust(server))
             return self._line
 
 
@@ -111,10 +141,11 @@ def _literal(text: bytes) -> bytes:
     return text.replace(b"%", b"%%")
 
 
-def _server(url: httpx2.URL, guard: Guard | None) -> Server:
+def _server(url: httpx2.URL, guard: Guard | None, connection: str) -> Server:
     return Server(
         host=url.raw_host.decode("ascii"),
         port=url.port or _DEFAULT_PORTS[url.scheme],
         tls=httpx2.create_ssl_context() if url.scheme == "https" else None,  # as under the SDKs
         guard=guard,
+        connection=connection,
     )

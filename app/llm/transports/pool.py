@@ -3,13 +3,16 @@
 import asyncio
 import socket
 import ssl
+from collections import deque
 from dataclasses import dataclass
 
 import aiohappyeyeballs
+import structlog
 
 from app.guard.targets import AddressInfo, Guard, Target, TargetRefusedError
 from app.llm.replies.transport_reply import NotConnectedError, Reply, words_of
 from app.llm.transports.http1 import HttpConnection
+from app.telemetry.metrics import SURPLUS_REPLIES
 
 CONNECT_SECONDS = 10.0
 """For a name's resolution, all attempts at its addresses and the TLS handshake together."""
@@ -23,6 +26,13 @@ NEXT_ADDRESS_SECONDS = 0.25
 """Head start of an address before the next one is tried beside it (RFC 8305)."""
 WATCH_SECONDS = 0.1
 """How late a deadline may be noticed: one look at all calls on the wire is cheaper than a timer for each."""
+REST_SECONDS = 0.25
+"""How long a connection rests after a reply before its next request: a second reply that comes late meets no other request."""
+MOST_RESTING = 256
+DISTRUST_SECONDS = 600.0
+"""How long no connection to a server is used again after it sent bytes that no request was waiting for."""
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,25 +44,55 @@ class Server:
         port: Port.
         tls: Certificates to trust; ``None`` for plain HTTP. The host's name is always checked against the certificate.
         guard: Says which of the host's addresses may be connected to; ``None`` for all.
+        connection: The connection's name, for the operator.
     """
 
     host: str
     port: int
     tls: ssl.SSLContext | None = None
     guard: Guard | None = None
+    connection: str = ""
+
+
+class Trust:
+    """Whether connections to a server may be used again; shared by all pools of connections to it."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._lost_until = float("-inf")
+
+    def exists(self, now: float) -> bool:
+        """Return whether the server has kept to HTTP lately."""
+        return now >= self._lost_until
+
+    def lose(self, replies: int) -> None:
+        """Take note of a connection with suspect replies; the first one is logged for the operator."""
+        server, now = self._server, asyncio.get_running_loop().time()
+        SURPLUS_REPLIES.labels(server.connection).inc()
+        if self.exists(now):
+            log.error(
+                "a server sent bytes that no request was waiting for; the connection's replies are asked for again,"
+                " and for a while no network connection to the server is used twice",
+                connection=server.connection,
+                server=f"{server.host}:{server.port}",
+                replies=replies,
+            )
+        self._lost_until = now + DISTRUST_SECONDS
 
 
 class Pool:
     """Connections to one server, each with at most one request on it; belongs to one loop.
 
-    The connection used last is taken first, so that those that a burst has opened can end.
+    Of the connections that have rested the one used last is taken first, so that those that a burst has opened can end.
     """
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, trust: Trust | None = None) -> None:
         self._server = server
+        self._trust = trust or Trust(server)
         self._loop = asyncio.get_running_loop()
         self._taken = 0
         self._room = asyncio.Event()
+        self._resting: deque[HttpConnection] = deque()
         self._idle: dict[HttpConnection, None] = {}
         self._busy: dict[HttpConnection, float] = {}
         self._expiry: asyncio.TimerHandle | None = None
@@ -89,11 +129,12 @@ class Pool:
             if self._watch is None:
                 self._watch = self._loop.call_later(WATCH_SECONDS, self._look)
             try:
-                reply = await connection.exchange(message)
+                reply, delivery = await connection.exchange(message)
             finally:
                 del self._busy[connection]
             self._keep(connection)
-            return reply
+            delivery.is_distrusted = not self._trust.exists(self._loop.time())
+            return reply._replace(delivery=delivery)
         finally:
             self._taken -= 1
             self._room.set()
@@ -112,12 +153,19 @@ class Pool:
             if timer is not None:
                 timer.cancel()
         self._expiry = self._watch = None
-        for connection in (*self._idle, *self._busy):
+        for connection in (*self._resting, *self._idle, *self._busy):
             connection.abort()
+        self._resting.clear()
         self._idle.clear()
         await asyncio.sleep(0)  # an aborted transport lets go of its socket in the loop's next round
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has no connection."""
+        return not (self._taken or self._resting or self._idle)
+
     def _reusable(self) -> HttpConnection | None:
+        self._end_rests()
         while self._idle:
             connection, _ = self._idle.popitem()
             fresh = self._loop.time() - connection.released_at < KEEPALIVE_SECONDS
@@ -127,25 +175,37 @@ class Pool:
         return None
 
     def _keep(self, connection: HttpConnection) -> None:
-        if not connection.reusable:
+        if not connection.is_open:
             connection.abort()
             return
         connection.released_at = self._loop.time()
-        self._idle[connection] = None
+        self._resting.append(connection)
         if self._expiry is None:
-            self._expiry = self._loop.call_later(KEEPALIVE_SECONDS, self._expire)
+            self._expiry = self._loop.call_later(REST_SECONDS, self._expire)
+
+    def _end_rests(self) -> None:
+        """Move the connections that have rested to those that may be used again, or close them."""
+        now, resting = self._loop.time(), self._resting
+        while resting and (resting[0].released_at + REST_SECONDS <= now or len(resting) > MOST_RESTING):
+            connection = resting.popleft()
+            if connection.reusable and self._trust.exists(now):
+                self._idle[connection] = None
+            else:
+                connection.abort()
+        if not self._trust.exists(now):
+            for connection in self._idle:
+                connection.abort()
+            self._idle.clear()
 
     def _expire(self) -> None:
-        """Closes the connections that have idled too long: those released first stand first."""
-        self._expiry = None
+        """Close the connections that have idled too long: those released first stand first."""
+        self._end_rests()
         latest = self._loop.time() - KEEPALIVE_SECONDS
-        while self._idle:
-            connection = next(iter(self._idle))
-            if connection.released_at > latest:
-                self._expiry = self._loop.call_at(connection.released_at + KEEPALIVE_SECONDS, self._expire)
-                return
+        while self._idle and (connection := next(iter(self._idle))).released_at <= latest:
             del self._idle[connection]
             connection.abort()
+        waits = bool(self._resting or self._idle)
+        self._expiry = self._loop.call_later(REST_SECONDS, self._expire) if waits else None
 
     async def _connect(self) -> HttpConnection:
         try:
@@ -170,7 +230,7 @@ class Pool:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             creating = self._loop.create_connection(
-                lambda: HttpConnection(sock),
+                lambda: HttpConnection(sock, self._trust.lose),
                 sock=sock,
                 ssl=tls,
                 server_hostname=self._server.host if tls else None,

@@ -22,7 +22,7 @@ from app.llm.replies.error_bodies import parsed
 from app.llm.replies.transport_reply import Reply, ReplyTooLongError
 from app.llm.transports.body import Body, EmptyBody
 from app.llm.transports.bounded import bound
-from app.llm.transports.pool import CONNECT_SECONDS, KEEPALIVE_SECONDS, MAX_CONNECTIONS
+from app.llm.transports.pool import CONNECT_SECONDS, MAX_CONNECTIONS
 
 if TYPE_CHECKING:
     import anthropic  # takes more than a second: only its own adapter imports it
@@ -47,11 +47,8 @@ class Faults(NamedTuple):
 PLACEHOLDER_KEY = "none"
 """The SDKs demand a key where they are built; what is sent is decided by ``http_client``."""
 
-_LIMITS = httpx2.Limits(
-    max_connections=MAX_CONNECTIONS,
-    max_keepalive_connections=MAX_CONNECTIONS,
-    keepalive_expiry=KEEPALIVE_SECONDS,
-)
+_LIMITS = httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=0, keepalive_expiry=0)
+"""No connection is used twice: the libraries don't notice a second reply that comes late."""
 _TIMEOUT = httpx2.Timeout(None, connect=CONNECT_SECONDS)
 """Reading has no limit of its own: the call's deadline is one around everything."""
 

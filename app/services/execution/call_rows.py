@@ -54,6 +54,11 @@ class CallKey(NamedTuple):
         """The stage; of a repair that of the call whose reply could not be read."""
         return self.stage if self.stage is not Stage.REPAIRING else Stage(self.task or "")
 
+    @property
+    def is_about_text(self) -> bool:
+        """Whether the call made a text, or decided about it, and did not judge it."""
+        return self.first_stage not in {Stage.JUDGING, Stage.CHECKING}
+
     def is_dispensable(self, error: ModelCallError) -> bool:
         """Return whether an error concerns only this call, a follow-up or refusal check without which the work goes on."""
         return error.kind is FailureKind.ITEM and self.stage in {Stage.REPAIRING, Stage.REFUSAL_CHECK}

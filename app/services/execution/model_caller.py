@@ -20,6 +20,7 @@ from app.ports import (
     PriceBook,
     ProviderUnreachableError,
     RateLimiter,
+    SuspectReplyError,
 )
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.call_outcomes import Blame, outcome_of
@@ -169,7 +170,9 @@ class ModelCaller:
         while True:
             attempts.made += 1
             number = claim.attempts_before + attempts.made
-            request = ChatRequest(model, system, user, f"{path}/a{number}", self._deadline, turns).placed()
+            request = ChatRequest(
+                model, system, user, f"{path}/a{number}", self._deadline, turns, claim.tenant
+            ).placed()
             try:
                 return await self._sent(request, key, claim, stop, kind, number)
             except ProviderUnreachableError as error:
@@ -263,7 +266,13 @@ class ModelCaller:
                 raise
             kind.answered(sent.started_at)
             took = _milliseconds(started)
-            await self._record(answered_row(sent, took, reply, self._prices), sent, permit)
+            row = answered_row(sent, took, reply, self._prices)
+            if reply.delivery is not None and not await stop.accepts(reply.delivery, key):
+                suspect = SuspectReplyError()
+                row = row._replace(outcome=suspect.kind.value, code=suspect.code, detail=str(suspect))
+                await self._record(row, sent, permit)
+                raise suspect
+            await self._record(row, sent, permit)
             more = beyond(model, expected, reply.usage)
             seen = Observation(CallOutcome.ANSWERED, took / 1000, reply.usage, more, reply.limits)
             self._limiter.observe(model.connection, model.name, seen)

@@ -6,6 +6,7 @@ written yet are lost with a worker that dies, and paid for again, as are the cal
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import structlog
@@ -40,6 +41,10 @@ WORTH_A_TRANSACTION = 32
 
 MOST_UNWRITTEN = 512
 """With so many calls that are not written no further one starts: what is paid for must get to disk."""
+
+
+STALE_SECONDS = 15.0
+"""Time of one transaction from which its process counts as in trouble."""
 
 
 class StaleClaimError(Exception):
@@ -113,6 +118,7 @@ class BatchWriter:
         self._most_unwritten = most_unwritten
         self._open: Batch | None = None
         self._pending = self._unwritten = 0
+        self._writing_since: float | None = None
         self._wake = asyncio.Event()
         self._due = asyncio.Event()
         self._idle = asyncio.Event()
@@ -139,6 +145,17 @@ class BatchWriter:
             if not self.has_room or batch.calls >= max(WORTH_A_TRANSACTION, self.on_the_wire // WIRE_SHARE):
                 self._due.set()
         return batch
+
+    @property
+    def trouble(self) -> str | None:
+        """What keeps rows from being written; ``None`` if nothing does."""
+        since = self._writing_since
+        waited = 0.0 if since is None else time.monotonic() - since
+        return (
+            f"{self._pending} rows have waited {waited:.0f} s to be written"
+            if waited > STALE_SECONDS
+            else None
+        )
 
     @property
     def has_room(self) -> bool:
@@ -171,9 +188,11 @@ class BatchWriter:
             if batch is None:
                 continue
             rested = pace.begin(batch.size, loop.time())
+            self._writing_since = time.monotonic()
             try:
                 await self._settle(batch)
             finally:
+                self._writing_since = None
                 batch.done.set_result(None)
                 self._pending -= batch.size
                 self._unwritten -= batch.calls

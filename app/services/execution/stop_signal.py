@@ -10,7 +10,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from enum import StrEnum
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+from app.domain.providers.model import Delivery
+
+if TYPE_CHECKING:
+    from app.services.execution.call_rows import CallKey
 
 E = TypeVar("E", bound=Exception)
 
@@ -51,6 +56,7 @@ class StopSignal:
         reason: Why it was given; ``None`` before.
         on_failure: Told of an error after which no call of the job can succeed.
         given_up: Whether calls on the wire are not awaited any longer.
+        holds_replies: Replies must be settled before they are used, because what is made of them can't be withdrawn.
     """
 
     def __init__(self) -> None:
@@ -60,8 +66,21 @@ class StopSignal:
         self._flying: set[asyncio.Task[object]] = set()
         self._giving_up: asyncio.TimerHandle | None = None
         self.given_up = False
+        self.holds_replies = False
+        self._unsettled: list[tuple[Delivery, CallKey]] = []
         self._seen_active_at = float("inf")
         self._seen = asyncio.Event()
+
+    async def accepts(self, delivery: Delivery, key: "CallKey") -> bool:
+        """Return whether a reply may be used: at once unless it is doubtful, and it is looked at again by :meth:`suspects`."""
+        if self.holds_replies or delivery.is_doubtful:
+            return await delivery.settled()
+        self._unsettled.append((delivery, key))
+        return True
+
+    async def suspects(self) -> list["CallKey"]:
+        """Return what the replies were for that were used, but may belong to other requests."""
+        return [key for delivery, key in self._unsettled if not await delivery.settled()]
 
     def set(self, reason: StopReason) -> None:
         """Stops; the first reason counts."""

@@ -48,7 +48,7 @@ from app.llm.connections.connections import Connection, Connections
 from app.llm.gateway import Gateway
 from app.llm.models.table import end_of, plain_name, ways_to_constrain
 from app.llm.transports import TransportKind
-from app.ports import ModelCallError, PriceBook
+from app.ports import ModelCallError, PriceBook, SuspectReplyError
 from app.services.errors import SpendingCapError
 from app.services.execution.call_rows import worst_case
 from app.services.identifiers import new_id
@@ -281,6 +281,8 @@ async def _try(
                 body = gateway.body_bytes(request)
                 async with _within_caps(deps, request, body, payers) as bill:
                     bill.reply = reply = await gateway.complete(request)
+                if reply.delivery is not None and not await reply.delivery.settled():
+                    raise SuspectReplyError
             except ModelCallError as error:
                 name = refused_parameter(asked, error)
                 if name is None or calls == MOST_CALLS:

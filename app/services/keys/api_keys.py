@@ -11,7 +11,7 @@ from app.db.keys import api_keys
 from app.db.keys.api_keys import KeyRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NANOS, Budget, limits_of
-from app.domain.keys.api_key import POSSIBLE, Scope, compose, digest, is_over, prefix_of
+from app.domain.keys.api_key import POSSIBLE, Scope, compose, digest, is_over, pepper_name, prefix_of
 from app.domain.keys.contract import (
     OVERLAP_SECONDS,
     ApiKey,
@@ -232,4 +232,8 @@ def _new_secret(deps: KeyDependencies) -> tuple[str, dict[str, Any]]:
     if deps.pepper is None:
         raise NoPepperError
     key = compose(secrets.randbelow(POSSIBLE))
-    return key, {"prefix": prefix_of(key), "digest": digest(deps.pepper, key)}
+    return key, {
+        "prefix": prefix_of(key),
+        "digest": digest(deps.pepper, key),
+        "pepper": pepper_name(deps.pepper),
+    }

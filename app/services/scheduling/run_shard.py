@@ -28,6 +28,7 @@ from app.domain.providers.failure import remedy
 from app.services.batches.caller import DeferredError
 from app.services.batches.shards import calling_as_asked, form_batches
 from app.services.execution.atomic_responses import AtomicResponses
+from app.services.execution.call_rows import CallKey
 from app.services.execution.generate_personas import MakingPersonas
 from app.services.execution.personagym_answers import GymAnswers
 from app.services.execution.prepare_persona import Preparation
@@ -117,10 +118,14 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
                 await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
         _require_versions(deps, context.spec)
+        stop.holds_replies = isinstance(claim, PreparationClaim) or context.spec.reuse.wanted
         with shard_span(context.traceparent, claim.queued_seconds, _traced(claim)):
             async with calling_as_asked(deps, claim, context) as ready:
                 await _work_of(ready, claim, stop, context).run()
-            await _finish(deps, claim, context)
+            if await stop.suspects():
+                await _give_back(deps, claim, stop)
+            else:
+                await _finish(deps, claim, context)
     except DeferredError:
         await _park(deps, claim)
     except (StoppedError, StaleClaimError):
@@ -246,13 +251,16 @@ async def _give_back(
 ) -> None:
     """Gives an unfinished shard back, once all its rows are written, and does what its job now needs.
 
-    An active job's shards are announced again; after an internal error only by the sweeper, which makes a pause between
+    What was made of suspect replies is deleted. An active job's shards are announced again; after an internal error only by the sweeper, which makes a pause between
     the attempts. A job that ends early ends with its last lease. One that names a version which this release lacks is paused at once.
     """
     await _until_written(deps, claim, stop)
     announced: list[int] = []
+    suspects = await stop.suspects()
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
+        if suspects and isinstance(claim, Claim) and await shards.holds(connection, claim):
+            await _withdraw(connection, claim, suspects)
         failures = await shards.release(connection, claim, failed=error is not None)
         settled = status in ENDING and await settle(connection, claim.job_id, status)
         why = None if error is None else _pause_error(error, failures, claim)
@@ -270,6 +278,15 @@ async def _give_back(
     await deps.queue.announce_shards(announced)
     if settled:
         await deps.queue.announce_finalize(claim.job_id)
+
+
+async def _withdraw(connection: AsyncConnection, claim: Claim, suspects: list[CallKey]) -> None:
+    """Delete what was made of replies that may belong to other requests; the shard's next run asks for it again."""
+    places = [(key.run or 0, key.item or 0, key.is_about_text) for key in suspects]
+    texts = {(run, item) for run, item, is_text in places if is_text}
+    judged = {(run, item) for run, item, is_text in places if not is_text}
+    log.warning("replies withdrawn", texts=len(texts), judged_texts=len(judged))
+    await stored_rows.withdraw(connection, claim, texts, judged)
 
 
 def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> JobError | None:

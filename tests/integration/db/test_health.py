@@ -9,8 +9,9 @@ from sqlalchemy import text
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app.db import health
 from app.db.engine import connect
-from app.db.health import WORKER, answers, disconnect_frozen_workers, is_away
+from app.db.health import WORKER, DatabaseCheck, answers, disconnect_frozen_workers, is_away
 from app.db.reasons import reason
 from tests.databases import libpq_url
 
@@ -29,6 +30,33 @@ async def error_of(engine: AsyncEngine, statement: str) -> Exception:
         async with engine.begin() as connection:
             await connection.execute(text(statement))
     return caught.value
+
+
+class TestDatabaseCheck:
+    async def test_names_a_database_that_takes_no_rows_and_writes_once_in_a_while(
+        self, engine: AsyncEngine, database_url: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        check = DatabaseCheck(engine)
+        assert await check.trouble(30) is None
+        with psycopg.connect(libpq_url(database_url), autocommit=True) as connection:
+            name = connection.info.dbname
+            connection.execute(f'ALTER DATABASE "{name}" SET default_transaction_read_only = on')
+        await engine.dispose()
+        assert await check.trouble(30) is None  # it was written a moment ago
+        monkeypatch.setattr(health, "WRITE_EVERY_SECONDS", 0.0)
+        assert await check.trouble(30) == "can't be written: it is read-only at the moment"
+        with psycopg.connect(libpq_url(database_url), autocommit=True) as connection:
+            connection.execute("SET default_transaction_read_only = off")
+            connection.execute(f'ALTER DATABASE "{name}" RESET default_transaction_read_only')
+        await engine.dispose()
+        assert await check.trouble(30) is None
+
+    async def test_names_a_database_that_is_not_there(self) -> None:
+        engine = connect(NOWHERE)
+        trouble = await DatabaseCheck(engine).trouble(30)
+        assert trouble is not None
+        assert trouble.startswith("unreachable: ")
+        await engine.dispose()
 
 
 class TestIsAway:

@@ -74,5 +74,5 @@ async def test_a_long_reply_says_what_a_short_one_does() -> None:
     found = []
     for body in (short, long):
         async with chat_with(body) as chat:
-            found.append(await chat.complete(REQUEST))
+            found.append((await chat.complete(REQUEST))._replace(delivery=None))
     assert found[0] == found[1]

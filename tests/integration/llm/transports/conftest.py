@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 import pytest
 import uvloop
 
+from app.llm.transports import pool as pool_module
 from app.llm.transports.pool import Pool, Server
 from tests.integration.llm.transports.raw_server import RawServer
 
@@ -15,6 +16,12 @@ OpenPool = Callable[[RawServer], Pool]
 
 def pytest_asyncio_loop_factories() -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     return {"asyncio": asyncio.new_event_loop, "uvloop": uvloop.new_event_loop}
+
+
+@pytest.fixture
+def rests_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Connections are used again at once."""
+    monkeypatch.setattr(pool_module, "REST_SECONDS", 0.0)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from app.llm.transports.http1 import MAX_BODY_BYTES, MAX_HEAD_BYTES
 from tests.integration.llm.transports.conftest import OpenPool, request, soon
 from tests.integration.llm.transports.raw_server import RawServer, echoes, read_request, reply, says
 
+pytestmark = pytest.mark.usefixtures("rests_no_more")
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"transfer-encoding: chunked\r\n"
 MEGABYTE = 2**20
@@ -143,9 +144,7 @@ class TestReplies:
         wire = reply(b"{}", b"X-Request-Id: req_1", b"Set-Cookie: a", b"set-cookie: b", status=b"529 Odd")
         async with RawServer(says(wire)) as server:
             got = await open_pool(server).exchange(request(b"x"), soon())
-        assert got == Reply(
-            529, {"content-length": "2", "x-request-id": "req_1", "set-cookie": "a, b"}, b"{}"
-        )
+        assert got[:3] == (529, {"content-length": "2", "x-request-id": "req_1", "set-cookie": "a, b"}, b"{}")
 
 
 class CutConnection:
@@ -184,21 +183,21 @@ class TestContent:
         ],
         ids=["gzip", "older name", "with identity", "in capitals", "deflate", "both", "none", "no coding"],
     )
-    def test_is_unpacked(self, coding: str, body: bytes) -> None:
-        assert decoded(packed(body, coding)).body == b"abcde"
+    async def test_is_unpacked(self, coding: str, body: bytes) -> None:
+        assert (await decoded(packed(body, coding))).body == b"abcde"
 
     @pytest.mark.parametrize("coding", ["gzip", "deflate"])
-    def test_that_is_not_what_it_says_is_refused(self, coding: str) -> None:
+    async def test_that_is_not_what_it_says_is_refused(self, coding: str) -> None:
         with pytest.raises(LostConnectionError):
-            decoded(packed(b"abcde", coding))
+            await decoded(packed(b"abcde", coding))
 
-    def test_that_breaks_off_is_refused(self) -> None:
+    async def test_that_breaks_off_is_refused(self) -> None:
         with pytest.raises(LostConnectionError):
-            decoded(packed(gzip.compress(b"abcde")[:-1], "gzip"))
+            await decoded(packed(gzip.compress(b"abcde")[:-1], "gzip"))
 
-    def test_that_goes_on_after_its_end_is_refused(self) -> None:
+    async def test_that_goes_on_after_its_end_is_refused(self) -> None:
         with pytest.raises(LostConnectionError):
-            decoded(packed(gzip.compress(b"abcde") + b"more", "gzip"))
+            await decoded(packed(gzip.compress(b"abcde") + b"more", "gzip"))
 
     @pytest.mark.parametrize(
         ("coding", "body"),
@@ -209,10 +208,10 @@ class TestContent:
         ],
         ids=["gzip", "deflate", "twice"],
     )
-    def test_is_unpacked_no_further_than_answers_are_long(self, coding: str, body: bytes) -> None:
+    async def test_is_unpacked_no_further_than_answers_are_long(self, coding: str, body: bytes) -> None:
         with pytest.raises(ReplyTooLongError):
-            decoded(packed(body, coding))
+            await decoded(packed(body, coding))
 
-    def test_packed_more_often_than_anybody_does_is_refused(self) -> None:
+    async def test_packed_more_often_than_anybody_does_is_refused(self) -> None:
         with pytest.raises(LostConnectionError):
-            decoded(packed(b"abcde", ", ".join(["gzip"] * 9)))
+            await decoded(packed(b"abcde", ", ".join(["gzip"] * 9)))

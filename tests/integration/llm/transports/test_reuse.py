@@ -15,6 +15,7 @@ from app.llm.transports.pool import Pool, Server
 from tests.integration.llm.transports.conftest import OpenPool, request, soon
 from tests.integration.llm.transports.raw_server import RawServer, Script, echoes, read_request, reply, says
 
+pytestmark = pytest.mark.usefixtures("rests_no_more")
 WRONG = reply(b"somebody else's")
 
 
