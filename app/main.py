@@ -354,7 +354,7 @@ def _services(settings: Settings) -> Services:
             NoiseReader(engine, results).read,
         ),
         checking=CheckDependencies(engine, submission.catalog, book, prices, settings.transport),
-        control=ControlDependencies(engine, queue, settings.shard_window),
+        control=ControlDependencies(engine, queue, settings.shard_window, submission.call_rules),
         contexts=contexts,
         results=results,
         figures=FigureDesk(),

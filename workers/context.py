@@ -45,6 +45,7 @@ from app.services.execution.result_writer import BatchWriter
 from app.services.execution.shard_work import Batching, ShardDependencies
 from app.services.execution.stop_signal import StopReason
 from app.services.job_context import JobContexts
+from app.services.providers.call_rules import CallRules
 from app.services.providers.connection_book import ConnectionBook
 from app.services.scheduling.outages import resuming
 from app.services.scheduling.run_shard import run_shard
@@ -248,6 +249,7 @@ class WorkerContext:
                 contexts=contexts,
                 queue=FinalizingQueue(self._queue, background, leases, finalize),
                 rules=RULES,
+                call_rules=CallRules(book, prices),
                 owner=f"{socket.gethostname()}:{os.getpid()}",
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,

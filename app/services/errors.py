@@ -7,6 +7,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from app.db.reasons import reason
 from app.domain.errors import FieldError
 from app.domain.jobs.status import JobStatus
+from app.domain.providers.failure import remedy
 
 
 class NotFoundError(Exception):
@@ -69,8 +70,23 @@ class NotUnderCapError(Exception):
     """A spending cap exists that the job's spending does not count against; the message says whose, and what to do."""
 
 
-class ModelNotAllowedError(Exception):
-    """The operator does not allow the tenant one of the job's models; the message names it."""
+class CallNotAllowedError(Exception):
+    """Today's connections, prices or limits do not allow a job's calls; the message says which.
+
+    Attributes:
+        code: Reason for which a job is paused, and code of a refusal.
+        model: The model concerned, as ``connection/model``.
+    """
+
+    def __init__(self, code: str, message: str, model: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.model = model
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it."""
+        return remedy(self.code, model=self.model)
 
 
 class SpendingCapError(Exception):

@@ -24,6 +24,7 @@ from app.instruments.rules import RULES
 from app.llm.connections.connections import Connections, load_connections
 from app.llm.models.prices import GenaiPriceBook
 from app.ports import Queue
+from app.services.jobs.control import ControlDependencies
 from app.services.jobs.submit import Submission, SubmissionDependencies, submit_job
 from app.services.providers.catalog import make_catalog
 from app.services.providers.connection_book import ConnectionBook
@@ -83,6 +84,15 @@ def submission_dependencies(
         prices=GenaiPriceBook(connections),
         book=ConnectionBook(engine, connections, Guard(), SecretCipher(())),
     )
+
+
+def control_dependencies(
+    engine: AsyncEngine, queue: Queue | None = None, window: int = 16
+) -> ControlDependencies:
+    """What controlling jobs takes where all connections are the simulator's."""
+    queue = queue or RecordingQueue()
+    rules = submission_dependencies(engine, queue).call_rules
+    return ControlDependencies(engine, queue, window, rules)
 
 
 def draft(**changes: Any) -> JobIn:

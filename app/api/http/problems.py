@@ -27,8 +27,8 @@ from app.services.errors import (
     AbandonedError,
     BeyondOwnLimitsError,
     BusyError,
+    CallNotAllowedError,
     IdempotencyConflictError,
-    ModelNotAllowedError,
     NameTakenError,
     NotFoundError,
     NotUnderCapError,
@@ -142,7 +142,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(SpendingCapError, _spending_cap)
     app.add_exception_handler(BeyondOwnLimitsError, _beyond_own_limits)
     app.add_exception_handler(NotUnderCapError, _not_under_cap)
-    app.add_exception_handler(ModelNotAllowedError, _model_not_allowed)
+    app.add_exception_handler(CallNotAllowedError, _call_not_allowed)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(ClientDisconnect, _vanished)
@@ -284,8 +284,9 @@ async def _not_under_cap(request: Request, error: Exception) -> Response:
     return problem_response(request, HTTPStatus.FORBIDDEN, "not_under_cap", str(error))
 
 
-async def _model_not_allowed(request: Request, error: Exception) -> Response:
-    return problem_response(request, HTTPStatus.FORBIDDEN, "model_not_allowed", str(error))
+async def _call_not_allowed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, CallNotAllowedError)  # noqa: S101
+    return problem_response(request, HTTPStatus.CONFLICT, error.code, f"{error}. {error.remedy}")
 
 
 async def _database(request: Request, error: Exception) -> Response:

@@ -73,6 +73,20 @@ def preparations_of(spec: JobSpec, gym: GymSpec) -> list[PreparationPlan]:
     return found
 
 
+def asks_reasoner(spec: JobSpec) -> bool:
+    """Return whether a reasoner has anything to write for a job's PersonaGym part."""
+    gym = spec.gym
+    return gym is not None and any(
+        (gym.needs_environments(persona) and persona.id not in gym.environments)
+        or any(
+            not gym.is_given(persona, task)
+            or gym.question_count(persona, task)[0] > gym.exemplars.get(persona.id, {}).get(task.id, 0)
+            for task in gym.tasks
+        )
+        for persona in spec.personas
+    )
+
+
 def estimate_gym(spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """Calls and tokens of a job's PersonaGym part by stage and model."""
     of_first = [cell for cell in cells if cell.model == 0]  # every model has the same cells

@@ -39,6 +39,11 @@ PRICE_UNKNOWN = "price_unknown"
 """Why a job with a limit in dollars is paused one of whose models has no price any more."""
 SUSPECT_REPLY = "suspect_reply"
 """Our code for a reply whose connection brought more than that reply."""
+UNKNOWN_CONNECTION = "unknown_connection"
+MODEL_NOT_ALLOWED = "model_not_allowed"
+EXTRA_NOT_ALLOWED = "extra_not_allowed"
+PARAMETERS_CHANGED = "parameters_changed"
+NO_BATCH_ENDPOINTS = "no_batch_endpoints"
 _CAUSES: Mapping[str, str] = {
     **dict.fromkeys(NO_CREDIT_CODES, _CREDIT),
     STREAM_ONLY: "{who} answers {model} only with an event stream",
@@ -89,7 +94,12 @@ _REMEDIES: Mapping[str, str] = {
     NO_SYSTEM_MESSAGE: 'Submit with `"system": "in_user_turn"` on the model, which puts the system prompt at the head of the user\'s message.',
     "API_KEY_INVALID": _KEY,
     "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
+    EXTRA_NOT_ALLOWED: "Ask the operator to allow the field (`allow_extra`), or submit a job without it.",
+    MODEL_NOT_ALLOWED: "Ask the operator to allow the model, or submit a job with another model.",
+    NO_BATCH_ENDPOINTS: 'Ask the operator to set `batches: true` for the connection, or submit with `"execution": "direct"`.',
+    PARAMETERS_CHANGED: "Submit a new job, which is sent this installation's parameters.",
     STREAM_ONLY: "Set `stream: true` for the connection.",
+    UNKNOWN_CONNECTION: "Configure the connection again, or submit a job with another model.",
     "address_refused": "Use a public https address, or have the operator allow its network.",
     "authentication_error": _KEY,
     BOUND_EXCEEDED: "Submit with a higher `max_tokens` or another model. Or have the operator check the server and run"

@@ -177,8 +177,8 @@ def takes_at(connection: Connection, name: str, family: str | None = None) -> Ta
     Args:
         connection: Where it is called.
         name: Its name there.
-        family: A name by which its family is known, where its own says nothing, such as that of a deployment. Without it
-            the operator's word counts, if there is one.
+        family: A name by which its family is known, or the family's id, where its own name says nothing, such as that of
+            a deployment. Without it the operator's word counts, if there is one.
     """
     host = urlsplit(connection.base_url).hostname
     takes = known = _takes(connection.kind, connection.families.get(name, name), host, connection.server)
@@ -279,7 +279,10 @@ def _rules(
 
 def _family(table: Table, name: str) -> _Family | None:
     plain = plain_name(name)
-    return next((family for family in table.families if re.fullmatch(family.pattern, plain)), None)
+    return next(
+        (family for family in table.families if family.id == plain or re.fullmatch(family.pattern, plain)),
+        None,
+    )
 
 
 def plain_name(name: str) -> str:

@@ -20,7 +20,9 @@ from app.db.batches.batches import Lease
 from app.db.execution import shards
 from app.db.health import is_away
 from app.db.jobs import jobs
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
+from app.domain.providers.failure import NO_BATCH_ENDPOINTS
 from app.ports import (
     BATCH_LOST,
     AnswersIncompleteError,
@@ -31,6 +33,7 @@ from app.ports import (
     UploadedBatch,
 )
 from app.services.batches.files import CLOCK_SKEW, file_name
+from app.services.errors import CallNotAllowedError
 from app.services.execution.retries import JobMustStopError, longest_wait
 from app.services.execution.shard_work import ShardDependencies
 from app.services.execution.stopping import (
@@ -38,6 +41,7 @@ from app.services.execution.stopping import (
     MAX_SHARD_FAILURES,
     halt_job,
     internal_error,
+    not_allowed,
     settle,
 )
 from app.services.identifiers import new_uuid
@@ -57,9 +61,6 @@ MOST_SUBMISSIONS = 3
 
 TOO_LARGE = "batch_too_large"
 """Code of a single call that the provider takes in no batch, however long we wait."""
-
-NO_ENDPOINTS = "no_batch_endpoints"
-"""Code of a provider that answers a submission with 404."""
 
 
 class _LeaseLostError(Exception):
@@ -103,6 +104,9 @@ async def _advance(deps: ShardDependencies, held: Lease) -> None:
         seconds, failed, erred = await _step(deps, held), False, False
     except _LeaseLostError:
         return
+    except CallNotAllowedError as error:
+        await _pause(deps, held, error.code, not_allowed(error))
+        seconds, failed, erred = LONGEST_BACKOFF_SECONDS, False, False  # resuming the job hastens it
     except BatchTooLargeError as error:
         seconds, failed, erred = await _make_smaller(deps, held, error), False, False
     except ModelCallError as error:
@@ -139,6 +143,9 @@ async def _submit(deps: ShardDependencies, held: Lease) -> float:
         behind = await batches.is_behind(connection, held)
     if behind:  # where the provider refuses even the other one, this one is not uploaded for nothing
         return deps.batching.poll_seconds
+    context = await deps.contexts.get(held.tenant, held.job_id)
+    async with deps.engine.connect() as connection:
+        await deps.call_rules.check(connection, held.tenant, held.job_id, context.spec)
     uploaded = await _upload(deps, held)
     async with deps.engine.begin() as connection:
         number = await batches.begin_submission(connection, held)
@@ -336,7 +343,7 @@ async def _provider_failed(deps: ShardDependencies, held: Lease, error: ModelCal
     if error.kind is not FailureKind.RETRY and not turned_down:
         missing = error.status == HTTPStatus.NOT_FOUND and held.state == "formed"
         await halt_job(
-            deps.engine, held.job_id, _fatal(held, NO_ENDPOINTS if missing else error.code, str(error))
+            deps.engine, held.job_id, _fatal(held, NO_BATCH_ENDPOINTS if missing else error.code, str(error))
         )
     return max(error.retry_after or 0.0, _back_off(deps, held.failures))
 
@@ -357,14 +364,12 @@ async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -
     if held.errors + 1 < MAX_SHARD_FAILURES:
         return
     with contextlib.suppress(Exception):
-        async with deps.engine.begin() as connection:
-            await jobs.move(
-                connection,
-                held.job_id,
-                to=JobStatus.PAUSED,
-                reason=INTERNAL_ERROR,
-                error=internal_error(error, batch=held.id),
-            )
+        await _pause(deps, held, INTERNAL_ERROR, internal_error(error, batch=held.id))
+
+
+async def _pause(deps: ShardDependencies, held: Lease, reason: str, error: JobError) -> None:
+    async with deps.engine.begin() as connection:
+        await jobs.move(connection, held.job_id, to=JobStatus.PAUSED, reason=reason, error=error)
 
 
 def _back_off(deps: ShardDependencies, times: int) -> float:

@@ -19,6 +19,7 @@ from app.services.execution.result_writer import BatchWriter
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from app.services.job_context import JobContexts
+from app.services.providers.call_rules import CallRules
 
 REFUSING = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER})
 
@@ -72,6 +73,7 @@ class ShardDependencies:
     contexts: JobContexts
     queue: Queue
     rules: RuleBook
+    call_rules: CallRules
     owner: str
     lease_seconds: float
     window: int

@@ -9,7 +9,7 @@ from app.db.jobs import jobs
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ENDING, JobStatus
 from app.domain.providers.failure import PRICE_UNKNOWN, cause, remedy
-from app.services.errors import internal_cause
+from app.services.errors import CallNotAllowedError, internal_cause
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
 log = structlog.get_logger(__name__)
@@ -26,6 +26,11 @@ def internal_error(error: Exception, *, shard: int | None = None, batch: int | N
     return JobError(
         code=INTERNAL_ERROR, detail=detail, remedy=remedy(INTERNAL_ERROR), shard=shard, batch=batch
     )
+
+
+def not_allowed(error: CallNotAllowedError) -> JobError:
+    """Return the ``error`` of a job one of whose calls is not allowed today."""
+    return JobError(code=error.code, detail=str(error), model=error.model, remedy=error.remedy)
 
 
 async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | None) -> bool:

@@ -8,27 +8,23 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.batches import batches
 from app.db.execution import shards
 from app.db.jobs import budgets, jobs, named_baselines, retention
-from app.db.jobs.budgets import Payers
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import can_reopen, reopen_failed
 from app.db.keys import tenant_limits
-from app.db.keys.tenant_limits import LimitsRow
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NO_LIMITS, UNITS, Budget
 from app.domain.jobs.request import JobChangeIn
-from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, RESUMABLE, RETRIABLE, JobStatus
 from app.domain.jobs.verdicts_request import imported_judges
-from app.domain.keys.allowed_models import is_allowed
 from app.ports import Queue
-from app.services.errors import ModelNotAllowedError, NotFoundError, NotUnderCapError, WrongStateError
+from app.services.errors import NotFoundError, NotUnderCapError, WrongStateError
 from app.services.execution.retries import PROVIDER_UNREACHABLE
 from app.services.execution.stop_signal import FRESH_SECONDS
 from app.services.execution.stopping import settle
 from app.services.job_context import decode_spec
 from app.services.jobs.listing import note_results
 from app.services.jobs.retention import remove_job
-from app.services.providers.connection_book import name_in
+from app.services.providers.call_rules import CallRules
 from app.services.tenant_turns import TenantTurns
 
 CANCELLED_BY_USER = "cancelled_by_user"
@@ -50,55 +46,51 @@ class ControlDependencies:
     engine: AsyncEngine
     queue: Queue
     window: int
+    call_rules: CallRules
     cancellations: TenantTurns = field(default_factory=lambda: TenantTurns(CHANGES_AT_A_TIME))
     rewrites: TenantTurns = field(default_factory=lambda: TenantTurns(CHANGES_AT_A_TIME))
 
 
 async def check_spender(deps: ControlDependencies, tenant: str, job_id: str, capped_key: str | None) -> None:
-    """Lets a job spend more only where that counts against the caps that there are, and on models that the tenant may use.
+    """Let a job spend more only where its spending counts against the caps of the API key and the tenant.
 
-    Whose job it is never changes, so what is done next may rely on this.
+    A job's payers never change, so the next step may rely on the check.
 
     Args:
         deps: What it takes.
         tenant: Whose job it is.
         job_id: The job that is to spend more.
-        capped_key: The API key that wants it, if there is a cap on what its jobs spend together.
+        capped_key: The API key of the request, if it has a spending cap.
 
     Raises:
-        ModelNotAllowedError: If the tenant may not use a model of the job any more.
         NotFoundError: If the tenant has no such job.
-        NotUnderCapError: If what the job spends does not count against the cap of that key, or of the tenant.
+        NotUnderCapError: If the job's spending does not count against the cap of that key, or of the tenant.
     """
     async with deps.engine.connect() as connection:
         limits = await tenant_limits.read_limits(connection, tenant)
         if capped_key is None and limits is None:
             return
-        spec = await jobs.get_spec(connection, tenant, job_id)
+        if await jobs.get_job(connection, tenant, job_id) is None:
+            raise NotFoundError(f"job {job_id} not found")
         payers = await budgets.payers_of(connection, tenant, job_id)
-    if spec is None:
-        raise NotFoundError(f"job {job_id} not found")
     if capped_key is not None and payers.key_id != capped_key:
         raise NotUnderCapError(
             "this job's spending does not count against the API key's spending cap:"
             " use the key that submitted it, or one without a cap"
         )
-    if limits is not None:
-        _check_tenant(limits, payers, decode_spec(spec))
-
-
-def _check_tenant(limits: LimitsRow, payers: Payers, spec: JobSpec) -> None:
-    if limits.nanos_limit is not None and payers.tenant is None:
+    if limits is not None and limits.nanos_limit is not None and payers.tenant is None:
         raise NotUnderCapError(
             "this job was submitted before the tenant's spending cap was set and does not count against it:"
             " submit it again"
         )
-    for model in spec.called:
-        name = name_in(model.connection)
-        if not is_allowed(limits.models, name, model.name):
-            raise ModelNotAllowedError(
-                f"the job uses {name}/{model.name}, which the operator does not allow for this tenant"
-            )
+
+
+async def _check_calls(
+    deps: ControlDependencies, connection: AsyncConnection, tenant: str, job_id: str
+) -> None:
+    spec = await jobs.get_spec(connection, tenant, job_id)
+    if spec is not None:
+        await deps.call_rules.check(connection, tenant, job_id, decode_spec(spec))
 
 
 async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
@@ -154,6 +146,7 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
     """Lets a paused job go on where it stopped. The first calls that failed all alike, and stopped it, are made again.
 
     Raises:
+        CallNotAllowedError: If one of its calls is not allowed today.
         NotFoundError: If the tenant has no such job.
         WrongStateError: If the job has ended or is being cancelled, or stopped at its first calls some of which are still on the wire.
     """
@@ -163,6 +156,8 @@ async def resume_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
             return retried
     async with deps.engine.begin() as connection:
         moved = await jobs.move(connection, job_id, leave=[*RESUMABLE], to=JobStatus.QUEUED, tenant=tenant)
+        if moved:
+            await _check_calls(deps, connection, tenant, job_id)
         announced = await _announce(connection, job_id, deps.window) if moved else []
     await deps.queue.announce_shards(announced)
     job = await _get(deps, tenant, job_id)
@@ -192,6 +187,7 @@ async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
     done as well.
 
     Raises:
+        CallNotAllowedError: If one of its calls is not allowed today.
         NotFoundError: If the tenant has no such job.
         WrongStateError: If it was cancelled, is just ending, or is paused with calls still on the wire; or if it is over and lacks
             something, but nothing that could be asked for again.
@@ -222,6 +218,7 @@ async def _reopen(
         if job is not None and status.is_terminal and job.completeness == "partial":
             raise WrongStateError(_nothing_to_retry(job), status)
         return []
+    await _check_calls(deps, connection, tenant, job_id)
     await jobs.forget_result(connection, job_id)
     await jobs.move(connection, job_id, leave=[status], to=JobStatus.QUEUED)
     await batches.hasten(connection, job_id)

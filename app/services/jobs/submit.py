@@ -44,7 +44,7 @@ from app.domain.jobs.stage_estimate import StageEstimate, follow_ups
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import Usage
 from app.ports import PriceBook, Queue
-from app.services.errors import IdempotencyConflictError, SpendingCapError
+from app.services.errors import CallNotAllowedError, IdempotencyConflictError, SpendingCapError
 from app.services.execution.stopping import settle
 from app.services.idempotency import ClientKey
 from app.services.identifiers import new_id
@@ -61,6 +61,7 @@ from app.services.jobs.existing_texts import (
 from app.services.jobs.planning import Check, Gone, PlanningPool
 from app.services.jobs.text_sources import exemplars_of_answers, exemplars_of_source, stored_texts
 from app.services.keys.tenant_limits import payers as payers_of
+from app.services.providers.call_rules import CallRules
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
 from app.services.sets.sets import kept_sets, sets_named
@@ -81,6 +82,11 @@ class SubmissionDependencies:
     prices: PriceBook
     book: ConnectionBook
     planning: PlanningPool = field(default_factory=PlanningPool)
+
+    @property
+    def call_rules(self) -> CallRules:
+        """The rules for the job's calls."""
+        return CallRules(self.book, self.prices)
 
     async def of_tenant(self, tenant: str, wanted: JobIn | None = None) -> "SubmissionDependencies":
         """The same with the connections that a tenant's jobs can name, and the tenant's sets that a job names."""
@@ -343,7 +349,7 @@ async def write_job(
     """Writes a job in the caller's transaction; if that commits, :func:`announce_job` is due.
 
     Raises:
-        InvalidJobError: If its texts were deleted meanwhile.
+        InvalidJobError: If its texts were deleted meanwhile, or a call is not allowed.
         SpendingCapError: If the cap of the API key or the tenant does not leave enough for it.
     """
     job_id = new_id("job")
@@ -354,6 +360,10 @@ async def write_job(
     except TextsGoneError:
         gone = FieldError("/responses", "the texts were deleted meanwhile")
         raise InvalidJobError([gone]) from None
+    try:
+        await deps.call_rules.check(connection, tenant, job_id, prepared.resolution.spec, new=True)
+    except CallNotAllowedError as error:
+        raise InvalidJobError([FieldError("", f"{error}. {error.remedy}")]) from error
     announced = await shards.refill(connection, job_id, deps.window)
     settled = await _settled(connection, job_id, prepared)
     row = await jobs.get_job(connection, tenant, job_id)

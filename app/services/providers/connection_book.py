@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import structlog
 from pydantic import SecretStr
-from sqlalchemy.ext.asyncio import AsyncEngine
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.health import is_away
 from app.db.keys import tenant_limits
@@ -103,12 +103,28 @@ class ConnectionBook:
             ModelCallError: If its key can't be read.
         """
         row = await self._version(name, tenant)
-        if row is None:
-            return None
+        return None if row is None else self._learn(row)
+
+    def _learn(self, row: ConnectionRow) -> Connection:
         found = self._connection(row, self._key(row))
         self._operator.learn(found)
-        self._changed_at[name] = row.updated_at
+        self._changed_at[found.id] = row.updated_at
         return found
+
+    async def usable(self, connection: AsyncConnection, name: str, tenant: str) -> Connection | None:
+        """Return the connection of the name that a tenant's job keeps, as it is now; ``None`` if it no longer exists.
+
+        Raises:
+            ModelCallError: If its key can't be read.
+        """
+        if not is_of_tenant(name):
+            return self._operator.by_id.get(name)
+        row = await _find_version(connection, name, tenant)
+        if row is None:
+            return None
+        if self._operator.get(name) is None:  # prices and calls look it up by this name
+            self._learn(row)
+        return self._connection(row, None)
 
     async def with_key(self, name: str, tenant: str) -> Connection | None:
         """The same, without keeping it in mind: for a single call.
@@ -120,12 +136,10 @@ class ConnectionBook:
         return None if row is None else self._connection(row, self._key(row))
 
     async def _version(self, name: str, tenant: str) -> ConnectionRow | None:
-        _, mark, version = name.partition(_MARK)
-        if not mark:
+        if not is_of_tenant(name):
             return None
         async with self._engine.connect() as connection:
-            row = await kept.find_version(connection, tenant, version)
-        return row if row is not None and reference(row) == name else None
+            return await _find_version(connection, name, tenant)
 
     async def refresh(self) -> list[str]:
         """Fetches what was changed since it was fetched, forgets what was removed, and names both.
@@ -203,6 +217,11 @@ class ConnectionBook:
             guard=self._guard,
             tenant=row.tenant,
         )
+
+
+async def _find_version(connection: AsyncConnection, name: str, tenant: str) -> ConnectionRow | None:
+    row = await kept.find_version(connection, tenant, name.partition(_MARK)[2])
+    return row if row is not None and reference(row) == name else None
 
 
 async def reseal(engine: AsyncEngine, ring: SecretCipher) -> int:

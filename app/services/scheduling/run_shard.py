@@ -20,6 +20,7 @@ from app.db.jobs import jobs, preparations
 from app.db.reasons import reason
 from app.domain.instruments.rules import UnknownVersionError
 from app.domain.jobs.contract import JobError
+from app.domain.jobs.execution import Execution
 from app.domain.jobs.plan import GymCell, atomic
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
@@ -27,6 +28,7 @@ from app.domain.providers.extra import EXTRA_FIELDS
 from app.domain.providers.failure import remedy
 from app.services.batches.caller import DeferredError
 from app.services.batches.shards import calling_as_asked, form_batches
+from app.services.errors import CallNotAllowedError
 from app.services.execution.atomic_responses import AtomicResponses
 from app.services.execution.call_rows import CallKey
 from app.services.execution.generate_personas import MakingPersonas
@@ -36,7 +38,7 @@ from app.services.execution.result_writer import StaleClaimError
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import ShardDependencies, ShardWork
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
-from app.services.execution.stopping import MAX_SHARD_FAILURES, halt_job, internal_error, settle
+from app.services.execution.stopping import MAX_SHARD_FAILURES, halt_job, internal_error, not_allowed, settle
 from app.services.job_context import JobContext
 from app.services.sets.freeze import freeze_made
 from app.telemetry.metrics import SHARD_FAILURES
@@ -118,6 +120,7 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
                 await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
         _require_versions(deps, context.spec)
+        await _require_allowed_calls(deps, claim, context.spec)
         stop.holds_replies = isinstance(claim, PreparationClaim) or context.spec.reuse.wanted
         with shard_span(context.traceparent, claim.queued_seconds, _traced(claim)):
             async with calling_as_asked(deps, claim, context) as ready:
@@ -138,8 +141,8 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
             log.warning("shard given back", reason=reason(error))
             await _give_back(deps, claim, stop)
             return
-        if isinstance(error, UnknownVersionError):
-            log.warning("release lacks a version", reason=str(error))
+        if isinstance(error, UnknownVersionError | CallNotAllowedError):
+            log.warning("job not continued", reason=str(error))
             await _give_back(deps, claim, stop, error)
             return
         # Whatever it is, the shard goes back: what is recorded stays, what is missing is found by the next claim.
@@ -169,6 +172,17 @@ def _require_versions(deps: ShardDependencies, spec: JobSpec) -> None:
     for model in spec.called:
         if model.takes is not None:
             EXTRA_FIELDS.load(model.takes.extra_fields)
+
+
+async def _require_allowed_calls(deps: ShardDependencies, claim: AnyClaim, spec: JobSpec) -> None:
+    """Refuse a shard whose calls are not allowed today; those of a batch are checked before it is submitted.
+
+    Raises:
+        CallNotAllowedError: With the reason.
+    """
+    if isinstance(claim, PreparationClaim) or spec.execution is Execution.DIRECT:
+        async with single_statements(deps.engine) as connection:
+            await deps.call_rules.check(connection, claim.tenant, claim.job_id, spec)
 
 
 def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context: JobContext) -> ShardWork:
@@ -251,8 +265,9 @@ async def _give_back(
 ) -> None:
     """Gives an unfinished shard back, once all its rows are written, and does what its job now needs.
 
-    What was made of suspect replies is deleted. An active job's shards are announced again; after an internal error only by the sweeper, which makes a pause between
-    the attempts. A job that ends early ends with its last lease. One that names a version which this release lacks is paused at once.
+    What was made of suspect replies is deleted. An active job's shards are announced again; after an internal error only by
+    the sweeper, which makes a pause between the attempts. A job that ends early ends with its last lease. One whose version
+    this release lacks, or whose calls are not allowed today, is paused at once.
     """
     await _until_written(deps, claim, stop)
     announced: list[int] = []
@@ -293,6 +308,8 @@ def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> JobError |
     """The ``error`` of a job that is paused because of one of a shard's; ``None`` where the shard is tried again."""
     if isinstance(error, UnknownVersionError):
         return JobError(code=UNKNOWN_VERSION, detail=str(error), remedy=remedy(UNKNOWN_VERSION))
+    if isinstance(error, CallNotAllowedError):
+        return not_allowed(error)
     if failures < MAX_SHARD_FAILURES:
         return None
     return internal_error(error, shard=claim.shard_id)

@@ -21,7 +21,7 @@ from app.db.webhooks import webhooks
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.request import JobIn
 from app.domain.webhooks.webhook import JobEvent
-from app.services.errors import ModelNotAllowedError, SpendingCapError, internal_cause
+from app.services.errors import SpendingCapError, internal_cause
 from app.services.jobs.submit import (
     Submission,
     SubmissionDependencies,
@@ -39,7 +39,7 @@ LONGEST_WAIT = timedelta(hours=12)
 """After so long a run that could not be taken further, for errors of our own, is given up."""
 RUN_USED_UP = "the run's budget is used up; the job is paused"
 CAP_REACHED = "the spending cap of the API key or the tenant is reached; the job is paused"
-REFUSED = (InvalidJobError, SpendingCapError, ModelNotAllowedError)
+REFUSED = (InvalidJobError, SpendingCapError)
 MOST_WORDS = 500
 
 Submitting = Callable[[], SubmissionDependencies]

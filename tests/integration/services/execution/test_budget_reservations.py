@@ -19,12 +19,12 @@ from app.domain.jobs.status import JobStatus
 from app.services.errors import WrongStateError
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.stop_signal import StoppedError
-from app.services.jobs.control import ControlDependencies, change_budget, resume_job
+from app.services.jobs.control import change_budget, resume_job
 from tests.integration.jobs import (
     TENANT,
-    RecordingQueue,
     call_row,
     claimed,
+    control_dependencies,
     execute,
     expire,
     new_job,
@@ -240,7 +240,7 @@ class TestChangingIt:
         await execute(engine, "DELETE FROM reservations; UPDATE budgets SET calls = 1")
         with pytest.raises(StoppedError):
             await keeper.reserve(wanted(claim), patient=True)
-        control = ControlDependencies(engine, RecordingQueue(), 16)
+        control = control_dependencies(engine)
         await change_budget(control, TENANT, job.id, Budget(calls=2))
         assert (await resume_job(control, TENANT, job.id)).status is JobStatus.QUEUED
         assert await keeper.reserve(wanted(claim), patient=True)
@@ -248,7 +248,7 @@ class TestChangingIt:
 
     async def test_a_job_without_a_budget_gets_none(self, engine: AsyncEngine) -> None:
         job = await new_job(engine)
-        control = ControlDependencies(engine, RecordingQueue(), 16)
+        control = control_dependencies(engine)
         with pytest.raises(WrongStateError, match="without a budget"):
             await change_budget(control, TENANT, job.id, Budget(calls=2))
 

@@ -17,16 +17,25 @@ from app.domain.jobs.budget import NANOS, Amount, Budget
 from app.domain.jobs.status import JobStatus
 from app.domain.keys.api_key import Scope
 from app.domain.keys.contract import ApiKeyChangeIn, ApiKeyIn, LimitsOfTenant, SpendingIn
-from app.services.errors import ModelNotAllowedError, NotUnderCapError, SpendingCapError
+from app.services.errors import CallNotAllowedError, NotUnderCapError, SpendingCapError
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.stop_signal import StoppedError
 from app.services.jobs import submit as submit_job_module
-from app.services.jobs.control import ControlDependencies, check_spender, resume_job
+from app.services.jobs.control import check_spender, pause_job, resume_job
 from app.services.jobs.retention import remove_job
 from app.services.jobs.view import view_job
 from app.services.keys.api_keys import KeyDependencies, change_key, create_key, find_key
 from app.services.keys.tenant_limits import LimitChanges, change_limits
-from tests.integration.jobs import TENANT, RecordingQueue, call_row, claimed, execute, expire, new_job, scalar
+from tests.integration.jobs import (
+    TENANT,
+    call_row,
+    claimed,
+    control_dependencies,
+    execute,
+    expire,
+    new_job,
+    scalar,
+)
 
 
 async def new_key(engine: AsyncEngine, usd: float) -> str:
@@ -80,7 +89,7 @@ class TestTogether:
         with pytest.raises(StoppedError):
             await keeper.reserve(wanted(claim, 0.2), patient=True)
         await change_key(engine, TENANT, key, ApiKeyChangeIn(spending=SpendingIn(usd_limit=0.2)))
-        resumed = await resume_job(ControlDependencies(engine, RecordingQueue(), 16), TENANT, job.id)
+        resumed = await resume_job(control_dependencies(engine), TENANT, job.id)
         assert resumed.status is JobStatus.QUEUED
         assert await keeper.reserve(wanted(claim, 0.2), patient=True)
 
@@ -257,7 +266,7 @@ class TestTenant:
         earlier = await new_job(engine)
         assert (await limit(engine, 1.0)).uncapped_jobs == 1
         later = await new_job(engine)
-        deps = ControlDependencies(engine, RecordingQueue(), 16)
+        deps = control_dependencies(engine)
         with pytest.raises(NotUnderCapError, match="submitted before"):
             await check_spender(deps, TENANT, earlier.id, None)
         await check_spender(deps, TENANT, later.id, None)
@@ -288,19 +297,20 @@ class TestTenant:
         self, engine: AsyncEngine
     ) -> None:
         job = await new_job(engine)
-        deps = ControlDependencies(engine, RecordingQueue(), 16)
+        deps = control_dependencies(engine)
+        await pause_job(deps, TENANT, job.id)
         for models, refused in (
             (["simulated/sim-faithful"], "simulated/sim-judge"),
             (["simulated/sim-judge", "simulated-anthropic/*"], "simulated/sim-faithful"),
             ([], "simulated/sim-faithful"),
         ):
             await change_limits(engine, TENANT, LimitChanges(models=models, changes_models=True))
-            with pytest.raises(ModelNotAllowedError, match=f"{refused}, which the operator does not allow"):
-                await check_spender(deps, TENANT, job.id, None)
+            with pytest.raises(CallNotAllowedError, match=f"does not allow {refused} for this tenant"):
+                await resume_job(deps, TENANT, job.id)
             with pytest.raises(InvalidJobError, match=f"does not allow {refused} for this tenant"):
                 await new_job(engine)
         await change_limits(engine, TENANT, LimitChanges(models=["simulated/*"], changes_models=True))
-        await check_spender(deps, TENANT, job.id, None)
+        await resume_job(deps, TENANT, job.id)
         await new_job(engine)
 
 

@@ -12,9 +12,9 @@ from app.domain.jobs.status import ACTIVE, JobStatus
 from app.ports import FailureKind, ModelCallError
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 from app.services.execution.stopping import halt_job
-from app.services.jobs.control import PAUSED_BY_USER, ControlDependencies, pause_job
+from app.services.jobs.control import PAUSED_BY_USER, pause_job
 from app.services.scheduling.outages import resume_reachable
-from tests.integration.jobs import RecordingQueue, call_row, claimed, execute, new_job
+from tests.integration.jobs import RecordingQueue, call_row, claimed, control_dependencies, execute, new_job
 
 WINDOW = 16
 REFUSED = ModelCallError("refused", kind=FailureKind.RETRY, code="connection_failed")
@@ -99,7 +99,7 @@ class TestResumeReachable:
 
     async def test_never_resumes_what_a_person_paused(self, engine: AsyncEngine) -> None:
         provider, queue = Provider(), RecordingQueue()
-        deps = ControlDependencies(engine, queue, WINDOW)
+        deps = control_dependencies(engine, queue, WINDOW)
         job = await unreachable_job(engine)
         async with engine.connect() as connection:
             [paused] = await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE)

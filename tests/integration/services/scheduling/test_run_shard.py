@@ -29,7 +29,7 @@ from app.services.execution.result_writer import BatchWriter
 from app.services.execution.shard_work import Batching, ShardDependencies
 from app.services.execution.stopping import MAX_SHARD_FAILURES
 from app.services.job_context import JobContexts
-from app.services.jobs.control import ControlDependencies, cancel_job, pause_job, resume_job
+from app.services.jobs.control import cancel_job, pause_job, resume_job
 from app.services.jobs.view import view_job
 from app.services.results.finalize import finalize_job
 from app.services.scheduling.run_shard import run_shard
@@ -38,6 +38,7 @@ from tests.integration.jobs import (
     TENANT,
     RecordingQueue,
     claimed,
+    control_dependencies,
     execute,
     expire,
     new_job,
@@ -100,6 +101,7 @@ class Worker:
         self.engine = engine
         self.provider = provider
         self.queue = RecordingQueue()
+        self.control = control_dependencies(engine, self.queue, 2)
         self.desk = ReplyDesk(engine)
         writer = writer or BatchWriter(ResultWriter(engine))
         first_calls = FirstCalls(engine)
@@ -127,11 +129,11 @@ class Worker:
             contexts=JobContexts(engine),
             queue=self.queue,
             rules=rules,
+            call_rules=self.control.call_rules,
             owner="a worker",
             lease_seconds=20.0,
             window=2,
         )
-        self.control = ControlDependencies(engine, self.queue, 2)
 
     async def run(self, shard_id: int) -> None:
         await run_shard(self.deps, shard_id)
