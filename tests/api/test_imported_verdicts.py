@@ -144,7 +144,7 @@ class TestTable17:
         bundle = stack.get(f"/v1/jobs/{job['id']}/exports/bundle").content
         answer = api.post("/v1/bundles", content=bundle, headers={"content-type": "application/zip"})
         assert answer.status_code == 201, answer.text
-        assert results_of(api, job)["judges"] == results_of(stack, job)["judges"]
+        assert results_of(api, answer.json()["job"])["judges"] == results_of(stack, job)["judges"]
 
     def test_nobody_learns_from_texts_that_are_not_there(self, stack: Service, job: Json) -> None:
         for form in ("preferences", "rewards"):

@@ -7,7 +7,7 @@ from fastapi import Depends, Request, Response
 
 from app.api.http.abandoned import while_connected
 from app.api.http.access import needs
-from app.api.http.dependencies import ServicesDep, TenantDep, takes_a_stream
+from app.api.http.dependencies import CallerDep, ServicesDep, TenantDep, takes_a_stream
 from app.api.http.problems import ProblemError
 from app.api.http.resources import resource
 from app.domain.jobs.bundle import ImportedJob
@@ -35,11 +35,12 @@ BODY: dict[str, Any] = {
 )
 @needs(Scope.SUBMIT)
 async def import_(
-    request: Request, services: ServicesDep, tenant: TenantDep, response: Response
+    request: Request, services: ServicesDep, tenant: TenantDep, caller: CallerDep, response: Response
 ) -> ImportedJob:
     """Writes the job of a bundle with all its rows, computes its results again from them, and refuses it if they differ: all or nothing.
 
-    The job has `imported_from`, and its old id if no job here has that. Nothing is called.
+    The job gets a new id, and `imported_from` has the old one. Nothing is called. It keeps its budget. What a retry spends counts
+    against the caps of the API key that imports it and of the tenant.
     """
     # Imported when needed, as reports are.
     from app.services.results.bundle_import import import_bundle  # noqa: PLC0415
@@ -57,6 +58,7 @@ async def import_(
             sha256,
             max_planned_calls=submission.max_planned_calls,
             secret=submission.catalog.hardened.secret,
+            capped_key=caller.capped_key,
         )
         found = await while_connected(request, work)
     response.headers["Location"] = f"/v1/jobs/{found.job.id}"

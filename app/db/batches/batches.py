@@ -18,7 +18,10 @@ ANNOUNCED_SECONDS = 10.0
 """How long a batch that was announced may wait to be looked after before it is announced again."""
 
 MOST_FAILURES = 30
-"""Consecutive read failures after which an ending job gives up on a batch."""
+"""Consecutive failures to read a batch's answers after which they are lost."""
+
+GIVE_UP_SECONDS = 3600.0
+"""How long an ending job waits for a batch; providers take minutes to cancel one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +41,7 @@ class Lease:
         failures: How often in a row the provider did not take it or was away.
         errors: How often in a row an internal error got in the way.
         submitted_at: When it was last begun to be submitted.
+        overdue: Whether the job, if it ends, no longer waits for it.
     """
 
     id: int
@@ -54,6 +58,7 @@ class Lease:
     failures: int
     errors: int
     submitted_at: datetime | None
+    overdue: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +73,7 @@ class Counts:
         cut: Those that a budget had to be cut for.
         failures: Largest number of times in a row that the provider could not be asked about an open one.
         submitted_at: When the oldest open one was submitted; ``None`` if none was.
+        give_up_at: When the last open one is given up.
     """
 
     open: int
@@ -77,6 +83,7 @@ class Counts:
     cut: int
     failures: int
     submitted_at: datetime | None
+    give_up_at: datetime | None
 
 
 # -- taking back and splitting ------------------------------------------------------------------------------------------
@@ -162,6 +169,26 @@ async def hasten(connection: AsyncConnection, job_id: str) -> None:
     )
 
 
+async def give_up(connection: AsyncConnection, job_id: str, seconds: float) -> None:
+    """Have a job that ends wait for its batches no longer than so many seconds."""
+    await connection.execute(
+        text(
+            "UPDATE batches SET give_up_at = least(give_up_at, clock_timestamp() + make_interval(secs => :seconds))"
+            " WHERE job_id = :job AND state <> 'ended'"
+        ),
+        {"job": job_id, "seconds": seconds},
+    )
+
+
+async def any_submitted(connection: AsyncConnection, job_id: str) -> bool:
+    """Return whether a batch of the job is at its provider."""
+    rows = await connection.execute(
+        text("SELECT EXISTS (SELECT FROM batches WHERE job_id = :job AND state = 'submitted')"),
+        {"job": job_id},
+    )
+    return bool(rows.scalar_one())
+
+
 async def lease(connection: AsyncConnection, batch_id: int, lease_seconds: float) -> Lease | None:
     """Leases a batch that has not ended and is due, by the database's clock, if nobody else has it.
 
@@ -175,7 +202,8 @@ async def lease(connection: AsyncConnection, batch_id: int, lease_seconds: float
             " AND due_at <= clock_timestamp() + make_interval(secs => :announced)"
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " RETURNING batches.id, lease_token, jobs.tenant, job_id, jobs.status, connection, model, calls, state, provider_id,"
-            " submissions, batches.failures, errors, submitted_at"
+            " submissions, batches.failures, errors, submitted_at,"
+            " coalesce(give_up_at <= clock_timestamp(), false)"
         ),
         {"id": batch_id, "seconds": lease_seconds, "announced": ANNOUNCED_SECONDS},
     )
@@ -213,7 +241,8 @@ async def release(
     await connection.execute(
         text(
             "UPDATE batches SET lease_expires_at = NULL,"
-            " due_at = clock_timestamp() + make_interval(secs => :seconds),"
+            " due_at = least(clock_timestamp() + make_interval(secs => :seconds),"
+            "  CASE WHEN give_up_at IS NOT NULL THEN greatest(give_up_at, clock_timestamp() + interval '1 second') END),"
             " failures = CASE WHEN :failed THEN least(failures + 1, 30000)"
             "  WHEN state = 'formed' OR :erred THEN failures ELSE 0 END,"
             " errors = CASE WHEN :erred THEN least(errors + 1, 30000) ELSE 0 END"
@@ -443,13 +472,13 @@ async def counts(connection: AsyncConnection, tenant: str, job_id: str) -> Count
             " (SELECT count(*) FROM batch_calls WHERE job_id = :job AND tenant = :tenant AND batch_id IS NULL),"
             " count(*) FILTER (WHERE state = 'ended'), count(*) FILTER (WHERE cut),"
             " coalesce(max(failures) FILTER (WHERE state <> 'ended'), 0),"
-            " min(submitted_at) FILTER (WHERE state = 'submitted')"
+            " min(submitted_at) FILTER (WHERE state = 'submitted'), max(give_up_at) FILTER (WHERE state <> 'ended')"
             " FROM batches WHERE job_id = :job AND tenant = :tenant"
         ),
         {"job": job_id, "tenant": tenant},
     )
-    open_, calls, waiting, ended, cut, failures, submitted_at = rows.one()
-    return Counts(open_, int(calls), waiting, ended, cut, failures, submitted_at)
+    open_, calls, *others = rows.one()
+    return Counts(open_, int(calls), *others)
 
 
 async def submitted_batches(connection: AsyncConnection, tenant: str, job_id: str) -> list[Mapping[str, Any]]:

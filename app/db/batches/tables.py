@@ -61,6 +61,8 @@ class Batch(Base):
     """When it is to be looked after next."""
     lease_token: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     lease_expires_at: Mapped[datetime | None]
+    give_up_at: Mapped[datetime | None]
+    """When a job that ends no longer waits for it."""
 
 
 class BatchCall(Base):

@@ -168,6 +168,19 @@ async def insert_budget(
     )
 
 
+async def count_recorded(connection: AsyncConnection, job_id: str) -> None:
+    """Count the recorded calls of an imported job against its own budget; no cap of this installation paid for them."""
+    await connection.execute(
+        text(
+            "UPDATE budgets SET (calls, tokens, nanos) = (SELECT count(*),"
+            " coalesce(sum(coalesce(input_tokens, 0) + coalesce(output_tokens, 0)), 0),"
+            " coalesce(sum(ceil(round((usd * 1e9)::numeric, 3))), 0) FROM calls"
+            "  WHERE shard_id IN (SELECT id FROM shards WHERE job_id = :job)) WHERE job_id = :job"
+        ),
+        {"job": job_id},
+    )
+
+
 async def change_limits(
     connection: AsyncConnection, tenant: str, job_id: str, budget: Budget
 ) -> Limits | None:

@@ -81,10 +81,15 @@ JOB_FIELDS = (
 async def job_fields(connection: AsyncConnection, tenant: str, job_id: str) -> Json | None:
     """What a bundle has of a job's row; ``None`` if there is no such job any more."""
     columns = ", ".join(f'"{name}"' for name in JOB_FIELDS)
+    budget = (
+        "SELECT json_build_object('usd', nanos_limit::float8 / 1e9, 'calls', calls_limit, 'tokens', tokens_limit)"
+        " FROM budgets WHERE job_id = jobs.id AND num_nonnulls(nanos_limit, calls_limit, tokens_limit) > 0"
+    )
     await _in_utc(connection)
     row = await connection.execute(
         text(
-            f"SELECT row_to_json(j) FROM (SELECT {columns} FROM jobs WHERE id = :job AND tenant = :tenant) j"
+            f"SELECT row_to_json(j) FROM (SELECT {columns}, ({budget}) AS budget"
+            " FROM jobs WHERE id = :job AND tenant = :tenant) j"
         ),
         {"job": job_id, "tenant": tenant},
     )
@@ -195,17 +200,15 @@ async def begin(connection: AsyncConnection) -> None:
     await _in_utc(connection)
 
 
-async def insert_job_row(connection: AsyncConnection, values: Json) -> bool:
-    """Writes a job's row, unless some job has its id already; whether it did."""
+async def insert_job_row(connection: AsyncConnection, values: Json) -> None:
+    """Writes a job's row."""
     names = ", ".join(f'"{name}"' for name in values)
-    rows = await connection.execute(
+    await connection.execute(
         text(
             f"INSERT INTO jobs ({names}) SELECT {names} FROM json_populate_record(NULL::jobs, CAST(:row AS json))"
-            " ON CONFLICT (id) DO NOTHING RETURNING id"
         ),
         {"row": json.dumps(values)},
     )
-    return rows.first() is not None
 
 
 class RowWriter:

@@ -10,8 +10,10 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from app.domain.contract import Answer
+from app.domain.jobs.budget import Budget
 from app.domain.jobs.contract import Job, JobError
 from app.domain.jobs.priority import Priority
+from app.domain.jobs.request import BudgetIn
 from app.domain.jobs.status import TERMINAL, JobStatus
 
 VERSION = 1
@@ -89,6 +91,7 @@ class _Request(BaseModel):
     thresholds: list[str] | None = None
     minimum_coverage: float | None = None
     reuse: dict[str, str] | None = None
+    budget: BudgetIn | None = None
 
 
 def _readable(request: dict[str, Any]) -> dict[str, Any]:
@@ -115,6 +118,13 @@ class BundleJob(BaseModel):
     started_at: datetime | None
     finished_at: datetime
     reader: str | None = None
+    budget: BudgetIn | None = None
+
+    @property
+    def limits(self) -> Budget:
+        """The limits that the job had last, or those of its submission in bundles that don't say."""
+        found = self.budget or _Request.model_validate(self.request).budget
+        return Budget() if found is None else found.to_budget()
 
     @property
     def is_over(self) -> bool:

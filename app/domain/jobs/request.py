@@ -22,7 +22,7 @@ from app.domain.jobs.verdicts_request import MOST_UNITS, GradesIn, ImportedJudge
 from app.domain.judging.grouping import CHECK_MINIMUM, CHECK_SHARE, MOST_SENTENCES
 from app.domain.judging.text_notes import LeftOut
 from app.domain.personagym.generation import MOST_PERSONAS
-from app.domain.providers.model import ModelParameters, ReplyForm, SystemPlace
+from app.domain.providers.model import MOST_SEED, MOST_TOKENS, ModelParameters, ReplyForm, SystemPlace
 from app.domain.providers.reuse import NO_REUSE, Reuse, ReuseScope
 from app.domain.results.coverage import MINIMUM_COVERAGE
 from app.domain.results.gate import parse_threshold
@@ -152,9 +152,9 @@ class ModelIn(Body):
     )
     temperature: float | None = Field(None, ge=0, le=2, description="`null`: not sent.")
     top_p: float | None = Field(None, gt=0, le=1, description="`null`: not sent.")
-    max_tokens: int | None = Field(None, ge=1, le=1_000_000)
+    max_tokens: int | None = Field(None, ge=1, le=MOST_TOKENS)
     seed: int | None = Field(
-        None, ge=0, le=2**31, description="Run n of a cell is sent seed + n, so that runs differ."
+        None, ge=0, le=MOST_SEED, description="Run n of a cell is sent seed + n, so that runs differ."
     )
     stop: list[Annotated[Text, Field(min_length=1, max_length=300)]] = Field(
         default_factory=list, max_length=8

@@ -43,9 +43,11 @@ UNKNOWN_CONNECTION = "unknown_connection"
 MODEL_NOT_ALLOWED = "model_not_allowed"
 EXTRA_NOT_ALLOWED = "extra_not_allowed"
 PARAMETERS_CHANGED = "parameters_changed"
+BATCH_NOT_FOUND = "batch_not_found"
 NO_BATCH_ENDPOINTS = "no_batch_endpoints"
 _CAUSES: Mapping[str, str] = {
     **dict.fromkeys(NO_CREDIT_CODES, _CREDIT),
+    BATCH_NOT_FOUND: "{who} reports that it has no such batch",
     STREAM_ONLY: "{who} answers {model} only with an event stream",
     NO_SYSTEM_MESSAGE: "{model} takes no system message, and the persona is one",
     "API_KEY_INVALID": _REJECTED,
@@ -94,6 +96,7 @@ _REMEDIES: Mapping[str, str] = {
     NO_SYSTEM_MESSAGE: 'Submit with `"system": "in_user_turn"` on the model, which puts the system prompt at the head of the user\'s message.',
     "API_KEY_INVALID": _KEY,
     "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
+    BATCH_NOT_FOUND: "Resume the job once {who} has the batch again, or cancel the job to give the batch up.",
     EXTRA_NOT_ALLOWED: "Ask the operator to allow the field (`allow_extra`), or submit a job without it.",
     MODEL_NOT_ALLOWED: "Ask the operator to allow the model, or submit a job with another model.",
     NO_BATCH_ENDPOINTS: 'Ask the operator to set `batches: true` for the connection, or submit with `"execution": "direct"`.',

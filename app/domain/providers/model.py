@@ -22,9 +22,15 @@ SystemPlace = Literal["message", "in_user_turn"]
 """Where a model reads the system prompt: in a system message, or at the head of the user's message."""
 
 
+MOST_TOKENS = 1_000_000
+MOST_SEED = 2**31
+
+
 @dataclass(frozen=True, slots=True)
 class ModelParameters:
     """Sampling parameters of a model; ``None`` leaves the provider's default.
+
+    The bounds are checked where a specification is read: another installation may have written it.
 
     Attributes:
         temperature: 0–2.
@@ -36,10 +42,10 @@ class ModelParameters:
         unset: Parameters that the user explicitly leaves to the provider, whatever the papers set.
     """
 
-    temperature: float | None = None
-    top_p: float | None = None
-    max_tokens: int | None = None
-    seed: int | None = None
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    top_p: Annotated[float | None, Field(ge=0, le=1)] = None
+    max_tokens: Annotated[int | None, Field(ge=1, le=MOST_TOKENS)] = None
+    seed: Annotated[int | None, Field(ge=0, le=MOST_SEED)] = None
     stop: tuple[str, ...] = ()
     extra: Mapping[str, object] = field(default_factory=dict)
     unset: tuple[str, ...] = ()

@@ -22,7 +22,7 @@ from app.db.health import is_away
 from app.db.jobs import jobs
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
-from app.domain.providers.failure import NO_BATCH_ENDPOINTS
+from app.domain.providers.failure import BATCH_NOT_FOUND, NO_BATCH_ENDPOINTS
 from app.ports import (
     BATCH_LOST,
     AnswersIncompleteError,
@@ -58,6 +58,9 @@ FEWEST_CALLS = 10
 
 MOST_SUBMISSIONS = 3
 """So often a batch is submitted that its provider turns down as a whole, for reasons that may pass; then the job stops."""
+
+MOST_MISSES = 5
+"""Answers in a row that the provider has no such batch; then the job is paused, while the batch is still asked for."""
 
 TOO_LARGE = "batch_too_large"
 """Code of a single call that the provider takes in no batch, however long we wait."""
@@ -277,6 +280,7 @@ async def _poll(deps: ShardDependencies, held: Lease) -> float:
     if not ended:
         if held.status in ENDING:
             await chat.cancel(held.connection, provider_id)
+            await _give_up_if_due(deps, held)
         return deps.batching.poll_seconds
     await _collect(deps, held, provider_id)
     return 0.0
@@ -338,19 +342,21 @@ async def _end(deps: ShardDependencies, held: Lease, unanswered: str) -> None:
 async def _provider_failed(deps: ShardDependencies, held: Lease, error: ModelCallError) -> float:
     """What follows from an error of the provider; in how many seconds it is asked again."""
     log.warning("provider did not serve a batch", code=error.code, status=error.status)
-    await _give_up_at_the_end(deps, held)
+    await _give_up_if_due(deps, held)
     turned_down = isinstance(error, BatchRefusedError) and held.submissions < MOST_SUBMISSIONS
-    if error.kind is not FailureKind.RETRY and not turned_down:
-        missing = error.status == HTTPStatus.NOT_FOUND and held.state == "formed"
-        await halt_job(
-            deps.engine, held.job_id, _fatal(held, NO_BATCH_ENDPOINTS if missing else error.code, str(error))
-        )
+    missing = error.status == HTTPStatus.NOT_FOUND
+    may_come_back = missing and held.state != "formed" and held.failures < MOST_MISSES
+    if error.kind is not FailureKind.RETRY and not turned_down and not may_come_back:
+        code = error.code
+        if missing:
+            code = NO_BATCH_ENDPOINTS if held.state == "formed" else BATCH_NOT_FOUND
+        await halt_job(deps.engine, held.job_id, _fatal(held, code, str(error)))
     return max(error.retry_after or 0.0, _back_off(deps, held.failures))
 
 
-async def _give_up_at_the_end(deps: ShardDependencies, held: Lease) -> None:
-    """Ends a batch that can't be reached, of a job that waits only for it; its calls count as perhaps paid."""
-    if held.status in ENDING and held.failures + held.errors >= batches.MOST_FAILURES:
+async def _give_up_if_due(deps: ShardDependencies, held: Lease) -> None:
+    """End a batch for which its job, which ends, waits no longer; its calls count as perhaps paid."""
+    if held.status in ENDING and held.overdue:
         await _end(deps, held, BATCH_LOST)
 
 
@@ -360,7 +366,7 @@ def _fatal(held: Lease, code: str, message: str) -> JobMustStopError:
 
 async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -> None:
     """After so many errors of ours the job is paused instead of trying for ever."""
-    await _give_up_at_the_end(deps, held)
+    await _give_up_if_due(deps, held)
     if held.errors + 1 < MAX_SHARD_FAILURES:
         return
     with contextlib.suppress(Exception):

@@ -52,9 +52,9 @@ async def halt_job(
 ) -> Exception | None:
     """Stops the job.
 
-    A job that has got somewhere is paused: what is paid for is kept, and it can be resumed once the cause is mended. So is one
-    whose first calls of a kind all fail alike, one whose model has no price any more, and one whose provider can't be reached,
-    which :mod:`app.services.scheduling.outages` resumes. One
+    A job that has got somewhere, or has a batch at its provider, is paused: what is paid for is kept, and it can be resumed once
+    the cause is mended. So is one whose first calls of a kind all fail alike, one whose model has no price any more, and one whose
+    provider can't be reached, which :mod:`app.services.scheduling.outages` resumes. One
     whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
 
     Returns:
@@ -64,7 +64,11 @@ async def halt_job(
     try:
         async with engine.begin() as connection:
             paused = error.alike is not None or error.code in {PROVIDER_UNREACHABLE, PRICE_UNKNOWN}
-            hopeless = not (paused or await jobs.any_reply(connection, job_id))
+            hopeless = not (
+                paused
+                or await jobs.any_reply(connection, job_id)
+                or await batches.any_submitted(connection, job_id)
+            )
             moved = not (hopeless and early) and await jobs.move(
                 connection,
                 job_id,
@@ -74,6 +78,8 @@ async def halt_job(
             )
             if moved:
                 await batches.hasten(connection, job_id)
+                if hopeless:
+                    await batches.give_up(connection, job_id, batches.GIVE_UP_SECONDS)
                 if error.code == PROVIDER_UNREACHABLE:
                     await jobs.forget_resumptions(connection, job_id)
     except SQLAlchemyError as failure:

@@ -14,7 +14,7 @@ from app.db.keys import tenant_limits
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NO_LIMITS, UNITS, Budget
 from app.domain.jobs.request import JobChangeIn
-from app.domain.jobs.status import ACTIVE, RESUMABLE, RETRIABLE, JobStatus
+from app.domain.jobs.status import ACTIVE, ENDING, RESUMABLE, RETRIABLE, JobStatus
 from app.domain.jobs.verdicts_request import imported_judges
 from app.ports import Queue
 from app.services.errors import NotFoundError, NotUnderCapError, WrongStateError
@@ -94,7 +94,9 @@ async def _check_calls(
 
 
 async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobRow:
-    """Cancels a job: no call starts after it; what was paid for is kept and reported. A finished job stays as it is.
+    """Cancel a job: no call starts after it; what was paid for is kept and reported. A finished job stays as it is.
+
+    A job that already ends, and waits for its batches, gives them up at once.
 
     A job that never started ends at once; any other ends with the finalization of its results.
 
@@ -103,7 +105,7 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
     """
     await _get(deps, tenant, job_id)
     async with deps.cancellations.of(tenant), deps.engine.begin() as connection:
-        await jobs.move(
+        moved = await jobs.move(
             connection,
             job_id,
             to=JobStatus.CANCELLING,
@@ -111,6 +113,8 @@ async def cancel_job(deps: ControlDependencies, tenant: str, job_id: str) -> Job
             tenant=tenant,
         )
         status = await jobs.lock_job(connection, job_id, tenant=tenant)
+        if status in ENDING:
+            await batches.give_up(connection, job_id, batches.GIVE_UP_SECONDS if moved else 0)
         await batches.hasten(connection, job_id)
         settled = status is JobStatus.CANCELLING and await settle(connection, job_id, status)
         ended = settled and not await jobs.has_started(connection, job_id)
@@ -246,17 +250,19 @@ async def change_budget(deps: ControlDependencies, tenant: str, job_id: str, bud
     Raises:
         NotFoundError: If the tenant has no such job.
         WrongStateError: If the job has no budget.
-        InvalidJobError: If it has no limit of a kind that is given: its calls were not checked against one.
+        InvalidJobError: If it has no limit of a kind that is given: its calls were not checked against one. An imported job
+            takes all: its calls were counted when it was imported.
     """
     job = await _get(deps, tenant, job_id)
+    counted = job.imported_from is not None
     async with deps.engine.begin() as connection:
         had = await budgets.change_limits(connection, tenant, job_id, budget)
-        if had is None or had == NO_LIMITS:
+        if had is None or (had == NO_LIMITS and not counted):
             raise WrongStateError("the job was submitted without a budget", job.status)
         unknown = [
             FieldError(f"/budget/{kind}", "the job was submitted without such a limit")
             for kind, unit in UNITS.items()
-            if getattr(had, unit) is None and getattr(budget, kind) is not None
+            if not counted and getattr(had, unit) is None and getattr(budget, kind) is not None
         ]
         if unknown:
             raise InvalidJobError(unknown)

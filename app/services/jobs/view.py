@@ -122,7 +122,7 @@ async def _what_few_have(
 ) -> tuple[BudgetAnswer | None, ReuseAnswer | None, BatchProgress | None]:
     """A job's budget, the replies it used again, and its batches; nobody is asked about what it has none of."""
     budget, reuse, progress = None, None, None
-    budgeted = job.request.get("budget") is not None
+    budgeted = job.request.get("budget") is not None or job.imported_from is not None
     batched = job.request.get("execution") == Execution.BATCH
     if not (budgeted or batched or _wants_reuse(job)):
         return budget, reuse, progress
@@ -361,5 +361,11 @@ def _waiting_for(counts: batches.Counts, *, ends: bool) -> str:
         words += f"; the provider could not be asked {counts.failures} {'time' if counts.failures == 1 else 'times'} in a row"
     if not ends:
         return words
-    limit = f", or after {batches.MOST_FAILURES} such failures" if counts.failures else ""
-    return f"{words}; the job ends when the provider has ended {'it' if counts.open == 1 else 'them'}{limit}"
+    it = "it" if counts.open == 1 else "them"
+    words += f"; the job ends when the provider has ended {it}"
+    if counts.give_up_at is not None:
+        words += (
+            f", and gives up at {counts.give_up_at.astimezone(UTC):%Y-%m-%d %H:%M} UTC;"
+            " cancel it again to give up now"
+        )
+    return words

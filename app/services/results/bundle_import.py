@@ -12,11 +12,12 @@ from pydantic_core import from_json
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db.jobs import bundles, jobs, listing
+from app.db.jobs import budgets, bundles, jobs, listing
 from app.db.jobs.bundles import RowWriter
 from app.db.jobs.jobs import JobRow
 from app.db.sets import sets
 from app.domain.errors import InvalidJobError
+from app.domain.jobs.budget import Budget
 from app.domain.jobs.bundle import JOB, RESULTS, SETS, TABLES, with_secret
 from app.domain.jobs.contract import ImportedFrom
 from app.domain.jobs.plan import cells_of, control_cells_of
@@ -25,6 +26,7 @@ from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
 from app.services.job_context import JobContext, decode_spec
 from app.services.jobs.listing import note_results
+from app.services.keys.tenant_limits import payers
 from app.services.results.bundle_file import wrong
 from app.services.results.bundle_reader import read_bundle
 from app.services.results.bundle_sets import write_set
@@ -54,8 +56,9 @@ async def import_bundle(
     *,
     max_planned_calls: int,
     secret: str,
+    capped_key: str | None = None,
 ) -> Imported:
-    """Write a bundle's job, under its own id if no job here has that.
+    """Write a bundle's job under a new id.
 
     Args:
         engine: The database.
@@ -63,6 +66,7 @@ async def import_bundle(
         tenant: Whose job it becomes.
         file: The bundle.
         sha256: Its digest.
+        capped_key: The API key that imports it, if it has a spending cap: what the job spends here counts against it.
         max_planned_calls: How many calls a job may have at most.
         secret: Of this installation's key words, for calls that are made when the job is retried here.
 
@@ -75,7 +79,7 @@ async def import_bundle(
             bundle = _Bundle(parts, sha256, secret)
             try:
                 async with engine.begin() as connection:
-                    return await bundle.write(connection, tenant)
+                    return await bundle.write(connection, tenant, capped_key)
             except StatementError as error:
                 if isinstance(error, DBAPIError) and not isinstance(error, _OF_VALUES):
                     raise
@@ -106,7 +110,7 @@ class _Bundle:
         self.at, content = await asyncio.to_thread(from_json, await self._parts.asend(answer))
         return content
 
-    async def write(self, connection: AsyncConnection, tenant: str) -> Imported:
+    async def write(self, connection: AsyncConnection, tenant: str, capped_key: str | None) -> Imported:
         """Write all parts, and see whether the results are those of the bundle."""
         await bundles.begin(connection)
         head = await self._next()
@@ -127,6 +131,7 @@ class _Bundle:
         await jobs.store_result(connection, tenant, job_id, computed.completeness, document)
         await listing.note_parts(connection, tenant, job_id)
         await note_results(connection, tenant, job_id, computed.scores, computed.warnings)
+        await _write_budget(connection, tenant, job_id, Budget(**head["limits"]), capped_key)
         stored = await jobs.get_job(connection, tenant, job_id)
         if stored is None:
             raise NotFoundError(f"job {job_id} not found")
@@ -160,7 +165,9 @@ async def _write_job(
     context: JobContext,
     secret: str,
 ) -> str:
+    job_id = new_id("job")
     values = head["values"] | {
+        "id": job_id,
         "tenant": tenant,
         "spec": with_secret(head["spec"], secret),
         "simulated": any(model.simulated for model in (*context.spec.models, *context.spec.called)),
@@ -168,10 +175,17 @@ async def _write_job(
         "updated_at": source.imported_at.isoformat(),
         "finalize_failures": 0,
     }
-    job_id = source.job
-    while not await bundles.insert_job_row(connection, values | {"id": job_id}):
-        job_id = new_id("job")  # some job has it, maybe another tenant's
+    await bundles.insert_job_row(connection, values)
     return job_id
+
+
+async def _write_budget(
+    connection: AsyncConnection, tenant: str, job_id: str, limits: Budget, capped_key: str | None
+) -> None:
+    """Restore the job's budget. A job without one gets an account too, so that limits can be set before a retry."""
+    payer = await payers(connection, tenant, capped_key)
+    await budgets.insert_budget(connection, tenant, job_id, limits, payer)
+    await budgets.count_recorded(connection, job_id)
 
 
 async def _check_usage(connection: AsyncConnection, job_id: str) -> None:

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Generator, Iterator, Sequence
+from dataclasses import asdict
 from itertools import islice
 from typing import Any, BinaryIO
 
@@ -46,7 +47,8 @@ def read_bundle(file: BinaryIO, max_planned_calls: int) -> Generator[bytes, byte
     if reader.header.simulated != simulated:
         raise wrong("bundle.json/simulated", f"the specification says {str(simulated).lower()}")
     header = {"job": reader.header.job, "release": reader.header.release}
-    yield _part(JOB, header | {"values": job.model_dump(mode="json"), "spec": encoded})
+    values = job.model_dump(mode="json", exclude={"budget"})
+    yield _part(JOB, header | {"values": values, "limits": asdict(job.limits), "spec": encoded})
     for number, line in reader.lines(SETS):
         yield _part(SETS, [number, line])
     yield from _tables(reader, job, spec)

@@ -37,7 +37,15 @@ from app.services.jobs.control import cancel_job, change_budget, pause_job, resu
 from app.services.jobs.view import view_job
 from app.services.scheduling import sweep as sweep_module
 from app.services.scheduling.sweep import sweep
-from tests.integration.jobs import TENANT, execute, new_job, scalar, shard_ids, simulated_connections
+from tests.integration.jobs import (
+    TENANT,
+    control_dependencies,
+    execute,
+    new_job,
+    scalar,
+    shard_ids,
+    simulated_connections,
+)
 from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 from tests.integration.simulator.conftest import RunningSimulator
 from tests.job_requests import a_model, a_response
@@ -238,7 +246,8 @@ class TestDeath:
         name: str,
     ) -> None:
         died = dying_once(monkeypatch, owner, name)
-        job = await batched_job(service, connection)
+        # No other test's batch at the simulator, of the last five minutes, has as many calls.
+        job = await batched_job(service, connection, iterations=5)
         await survived(service, job)
         assert died
         assert set(service.asked(job).values()) == {1}
@@ -565,8 +574,10 @@ class TestEnding:
             running.waiting_for or "",
         )
         assert ending is not None
-        assert ending.waiting_for == (
-            f"{running.waiting_for}; the job ends when the provider has ended it, or after 30 such failures"
+        assert re.fullmatch(
+            re.escape(f"{running.waiting_for}; the job ends when the provider has ended it, and gives up at ")
+            + r"\d{4}-\d\d-\d\d \d\d:\d\d UTC; cancel it again to give up now",
+            ending.waiting_for or "",
         )
 
     async def test_a_cancelled_job_ends_though_the_queue_lost_the_messages_about_what_is_to_be_read(
@@ -597,6 +608,73 @@ class TestEnding:
         await service.until(job, JobStatus.CANCELLED)
 
 
+class TestLostBatches:
+    def lose(self, service: Service, monkeypatch: pytest.MonkeyPatch, times: int) -> None:
+        """Has the provider answer so many polls that it has no such batch."""
+        original, left = service.gateway.has_ended, [None] * times
+
+        async def has_ended(connection: str, provider_id: str) -> bool:
+            if left:
+                left.pop()
+                raise ModelCallError("No batch", kind=FailureKind.JOB, code="http_404", status=404)
+            return await original(connection, provider_id)
+
+        monkeypatch.setattr(service.gateway, "has_ended", has_ended)
+
+    async def test_one_that_comes_back_goes_on_and_is_asked_once(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        self.lose(service, monkeypatch, 4)
+        job = await batched_job(service)
+        assert (await service.completed(job)).completeness == "full"
+        assert set(service.asked(job).values()) == {1}
+
+    async def test_one_that_stays_away_pauses_the_job_which_goes_on_once_it_is_back(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with monkeypatch.context() as lost:
+            self.lose(service, lost, 10_000)
+            job = await batched_job(service)
+            paused = await service.until(job, JobStatus.PAUSED)
+        assert paused.error is not None
+        assert (paused.status_reason, paused.error["model"]) == ("batch_not_found", "simulated/sim-faithful")
+        assert "cancel the job to give the batch up" in paused.error["remedy"]
+        await resume_job(service.control, TENANT, job.id)
+        assert (await service.completed(job)).completeness == "full"
+        assert set(service.asked(job).values()) == {1}
+
+    @pytest.mark.parametrize("status", ["running", "paused", "cancelling", "finalizing"])
+    async def test_a_job_that_waits_for_one_is_ended_by_cancelling_it(
+        self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch, status: str
+    ) -> None:
+        self.lose(service, monkeypatch, 10_000)
+        job = await batched_job(service, budget=Budget(usd=5.0))
+        await service.until_submitted()
+        await execute(engine, "UPDATE jobs SET status = :status", status=status)
+        await cancel_job(service.control, TENANT, job.id)
+        if status in {"running", "paused"}:
+            for _ in range(10):
+                await service.step()
+            assert (await service.job(job)).status is JobStatus.CANCELLING
+            await cancel_job(service.control, TENANT, job.id)
+        ended = await service.until(job, JobStatus.CANCELLED, JobStatus.FAILED, JobStatus.COMPLETED)
+        assert ended.status is (JobStatus.FAILED if status == "finalizing" else JobStatus.CANCELLED)
+        assert await scalar(engine, "SELECT count(*) FROM batches WHERE state <> 'ended'") == 0
+
+    async def test_one_that_its_provider_never_ends_is_given_up_when_its_time_is_over(
+        self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(service.gateway, "has_ended", AsyncMock(return_value=False))
+        job = await batched_job(service)
+        await service.until_submitted()
+        await cancel_job(service.control, TENANT, job.id)
+        for _ in range(10):
+            await service.step()
+        assert (await service.job(job)).status is JobStatus.CANCELLING
+        await execute(engine, "UPDATE batches SET give_up_at = clock_timestamp(), due_at = clock_timestamp()")
+        assert (await service.until(job, JobStatus.CANCELLED)).status is JobStatus.CANCELLED
+
+
 class TestWhereThereAreNone:
     async def test_the_job_is_refused(self, service: Service, monkeypatch: pytest.MonkeyPatch) -> None:
         file = "connections: {own: {kind: openai, base_url: 'http://127.0.0.1:9/v1'}}"
@@ -617,6 +695,7 @@ class TestWhereThereAreNone:
         gateway = BatchGateway(nowhere)
         service.change_batching(chat=gateway)
         monkeypatch.setattr("tests.integration.jobs.simulated_connections", lambda: nowhere)
+        service.deps = replace(service.deps, call_rules=control_dependencies(engine).call_rules)
         job = await batched_job(service, "own")
         failed = await service.until(job, JobStatus.FAILED)
         await gateway.close()

@@ -27,10 +27,19 @@ from app.services.execution.model_caller import ModelCaller
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.retries import CallFailedError, JobMustStopError
 from app.services.execution.stop_signal import StoppedError, StopSignal
-from app.services.jobs.control import ControlDependencies, resume_job
+from app.services.jobs.control import resume_job
 from app.services.jobs.view import view_job
 from app.services.keys.tenant_limits import reset_bounds
-from tests.integration.jobs import TENANT, RecordingQueue, claimed, execute, expire, new_job, scalar, take
+from tests.integration.jobs import (
+    TENANT,
+    claimed,
+    control_dependencies,
+    execute,
+    expire,
+    new_job,
+    scalar,
+    take,
+)
 from tests.integration.llm.conftest import OPENAI_REPLY
 from tests.integration.llm.provider_replies import PAGE, events
 from tests.integration.llm.stub_provider import Answer, Seen, StubProvider
@@ -364,7 +373,7 @@ class TestModelBeyondItsBound:
         assert "assay tenants reset-bounds" in (detail.error.remedy or "")
 
         before = spending.provider.calls
-        await resume_job(ControlDependencies(world.engine, RecordingQueue(), 16), TENANT, spending.job_id)
+        await resume_job(control_dependencies(world.engine), TENANT, spending.job_id)
         await execute(world.engine, "UPDATE shards SET lease_expires_at = NULL")
         await spending.spend()
         assert spending.provider.calls == before + 1
