@@ -264,12 +264,21 @@ class ReaderPool:
             if not one.has_ended():
                 return one
             one.end()
+        with suppress(OSError, EOFError, TimeoutError):  # the process that is copied has just ended
+            return await self._copy()
+        try:
+            return await self._copy()
+        except (OSError, EOFError, TimeoutError) as error:
+            raise ReaderLostError(LOST) from error
+
+    async def _copy(self) -> _Child:
         await self.start()
         assert self._origin is not None  # noqa: S101 - it has started
         try:
             return await self._origin.copy()
-        except (OSError, EOFError, TimeoutError) as error:
-            raise ReaderLostError(LOST) from error
+        except (OSError, EOFError, TimeoutError):
+            await self._origin.close()
+            raise
 
 
 async def twice(read: Callable[[], Awaitable[T]]) -> T:
@@ -387,7 +396,7 @@ class _Origin:
         self._reports = asyncio.create_task(self._take_reports())
 
     def has_ended(self) -> bool:
-        return self._reports.done()
+        return self._process.poll() is not None
 
     async def copy(self) -> _Child:
         """Return a new child.
@@ -396,19 +405,28 @@ class _Origin:
             Exception: If there is none soon.
         """
         ours, theirs = socket.socketpair()
-        with theirs:
-            socket.send_fds(self._channel, [b"."], [theirs.fileno()])
-        async with asyncio.timeout(START_SECONDS):
-            reader, writer = await asyncio.open_connection(sock=ours, limit=BUFFER_BYTES)
-            _, length = HEAD.unpack(await reader.readexactly(HEAD.size))
-            pid = int(await reader.readexactly(length))
+        try:
+            with theirs:
+                socket.send_fds(self._channel, [b"."], [theirs.fileno()])
+        except OSError:
+            ours.close()
+            raise
+        reader, writer = await asyncio.open_connection(sock=ours, limit=BUFFER_BYTES)
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                _, length = HEAD.unpack(await reader.readexactly(HEAD.size))
+                pid = int(await reader.readexactly(length))
+        except BaseException:
+            writer.close()
+            raise
         self._codes[pid] = asyncio.get_running_loop().create_future()
         return _Child(reader, writer, pid, self._codes[pid])
 
     async def close(self) -> None:
         """End the process and its copies, which end with it."""
-        self._channel.close()
         self._reports.cancel()
+        await asyncio.gather(self._reports, return_exceptions=True)
+        self._channel.close()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
         await asyncio.to_thread(self._process.wait)
