@@ -225,6 +225,18 @@ async def stop(waiting: list[asyncio.Task[Turn]]) -> None:
         task.cancel()
     await asyncio.gather(*waiting, return_exceptions=True)
 
+    async def test_go_on_while_the_other_s_calls_wait_for_slots_that_other_workers_have(self) -> None:
+        queue = FairQueue(100)
+        waiting = [asyncio.create_task(a_turn(queue, "big", tenant="slow")) for _ in range(10)]
+        await asyncio.sleep(0)
+        for _ in range(3):
+            turn = await asyncio.wait_for(a_turn(queue, "small", tenant="other"), 5)
+            turn.passed(by_time=True)
+            turn.end()
+        assert sum(task.done() for task in waiting) == FEWEST_AT_LIMITER
+        for task in waiting:
+            task.cancel()
+
 
 class TestLimiter:
     async def test_few_calls_wait_at_a_slow_limiter_so_that_the_next_is_still_chosen(self) -> None:
