@@ -283,10 +283,10 @@ async def claim_next(
             "  GROUP BY tenant, job_id),"
             # Jobs in the order of their turns; shards are looked up for one after the other until one can be claimed.
             " turns AS (SELECT jobs.id, coalesce(tenants.number, 0) AS of_tenant, coalesce(held.number, 0) AS of_job,"
-            "   extract(epoch FROM created_at + make_interval(mins => :step"
-            "    * array_position(ARRAY['high', 'normal', 'low'], priority))) * :direction AS turn"
+            "   CAST(extract(epoch FROM created_at) + 60 * :step * array_position(ARRAY['high', 'normal', 'low'], priority)"
+            "    AS double precision) * :direction AS turn"
             "  FROM jobs LEFT JOIN held ON held.job_id = jobs.id"
-            "  LEFT JOIN (SELECT tenant, sum(number) AS number FROM held GROUP BY tenant) tenants"
+            "  LEFT JOIN (SELECT tenant, CAST(sum(number) AS bigint) AS number FROM held GROUP BY tenant) tenants"
             "   ON tenants.tenant = jobs.tenant"
             f" WHERE (status IN ({status_list(ACTIVE)}) OR status IN ({status_list(STOPPED)})"
             "   AND jobs.id IN (SELECT job_id FROM shards WHERE answered AND NOT done))"
