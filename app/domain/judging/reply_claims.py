@@ -110,6 +110,8 @@ _HYPOTHETICAL = re.compile(_word(_all("hypothetical")))
 _ATTRIBUTED = re.compile(rf"{_word([*_all('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$")
 _REFERENCE = re.compile(r"\bcorrect(?:ed)?\b.*\b(?:answer|response|result|output|value|number)")
 """Matches the name of what a graded response should have said."""
+_SOLUTION = re.compile(r"\banswer (?:is|would be|will be)\b")
+"""Matches a statement that in the middle of a critique solves the task."""
 _NO_ANSWER = re.compile(rf"(?:^|:)\W*{_word(WORDS['not_answers'])}\s*[,:]\s*$")
 _FIRST_PERSON = re.compile(_word(WORDS["first_person"]))
 _DENIED_NUMBER = re.compile(
@@ -132,7 +134,7 @@ _SPELLED = re.compile(
 )
 _RETRACTED = re.compile(_word(word for words in WORDS["retractions"]["anywhere"].values() for word in words))
 _FAULT = re.compile(
-    rf"(?:{'|'.join(WORDS['judged_subjects'])})(?:(?!{_word(_all('scores'))})[^.;!?\n\d])*?{_word(WORDS['faults'])}"
+    rf"(?:{'|'.join(WORDS['judged_subjects'])})(?:(?!{_word(_all('scores'))})[^.;!?\n\d])*?{_word(WORDS['faults'])}(?![^.;!?\n]*\b(?:my|i)\b)"
 )
 """Matches what a reason says is wrong with the judged text."""
 _LIMITED = re.compile(
@@ -160,6 +162,11 @@ _BARE = re.compile(
 
 
 _LONGEST_OPTION = 150
+_LONGEST_NUMBER = 20
+"""Characters of an option's number with signs around it."""
+_OPTION_TEXT = re.compile(rf"(?:{_NUMBER}(?:\s?/\s?\d+)?)?\s?[).:-]?\s*(.*)")
+_MOST_NAMES, _LONGEST_NAME = 200, 40
+"""Names of fields that are remembered, and characters of one."""
 _OPTION = re.compile(
     r"[*_\"'`]*(?:(\d{1,4})[*_]*(?:\)[.:]?|[.:]|(?=[*_\"'`]*$)))?\s*((?:[^\W\d][^\d]*?)?)(?:\s*\((\d{1,4})\))?\.?[*_\"'`]*"
 )
@@ -173,6 +180,8 @@ class Reader:
         labels: The options' words by number, plain and in lower case.
         poles: Words for the lower and the upper end of the scale, such as "introverted".
         head: What announces a value on a labelled line or in a sentence.
+        label_words: The longest word of each option.
+        names: Fields' names that were looked up, and whether they are like a score's.
     """
 
     labels: dict[int, str]
@@ -183,22 +192,30 @@ class Reader:
     not_applicable: int
     echo: str
     ends: "Ends | None"
+    label_words: tuple[str, ...]
+    names: dict[str, bool]
 
     def is_name(self, key: str) -> bool:
         """Tell whether a field or a tag is named like a score."""
-        return (
-            self.heading.fullmatch(
-                re.sub(r"[\s_-]+", " ", re.sub(r"^(?:final|overall|total)", r"\g<0> ", key)).strip()
-            )
-            is not None
-        )
+        known = self.names.get(key)
+        if known is not None:
+            return known
+        words = re.sub(r"[\s_-]+", " ", re.sub(r"^(?:final|overall|total)", r"\g<0> ", key)).strip()
+        is_name = self.heading.fullmatch(words) is not None
+        if len(self.names) < _MOST_NAMES and len(key) <= _LONGEST_NAME:
+            self.names[key] = is_name
+        return is_name
+
+    def has_label(self, text: str) -> bool:
+        """Tell whether a text may use an option's words; a tenth of the time of a search for them."""
+        return any(word in text for word in self.label_words)
 
     def is_value(self, content: str) -> bool:
         """Tell whether a text is a number, an option's words, or both."""
         content = content.strip(" .*_\n")
         if len(content) > 120:  # noqa: PLR2004 - no option's words are longer
             return False
-        found = re.fullmatch(rf"(?:{_NUMBER}(?:\s?/\s?\d+)?)?\s?[).:-]?\s*(.*)", content)
+        found = _OPTION_TEXT.fullmatch(content)
         return found is not None and bool(content) and (not found[1] or self.option_of(found[1]) is not None)
 
     def option_of(self, words: str) -> int | None:
@@ -210,6 +227,8 @@ class Reader:
 
     def bare_option(self, text: str) -> str | None:
         """Return the number of a plain reply that is one option and nothing else: its number, its words, or both of them."""
+        if len(text) > _LONGEST_NUMBER and not (self.has_label(text) or _ONLY_NOT_APPLICABLE.search(text)):
+            return None
         found = _OPTION.fullmatch(text) if len(text) <= _LONGEST_OPTION else None
         if found is None:
             return None
@@ -226,7 +245,11 @@ class Reader:
         return labelled(text, self.is_name, self.is_value, self._tells_end)
 
     def _tells_end(self, text: str) -> bool:
-        return self.ends is not None and any(pattern.search(text) for pattern in self.ends.signs)
+        return (
+            self.ends is not None
+            and self.ends.may_name(text)
+            and any(pattern.search(text) for pattern in self.ends.signs)
+        )
 
     def claims(self, text: str, *, signed: bool) -> list[Claim]:
         """Return every place where a rewritten reply states its score, in their order."""
@@ -329,10 +352,13 @@ class Reader:
     def _in_sentence(
         self, sentence: str, rest: str, offset: int, *, signed: bool, last: bool
     ) -> Iterator[Claim]:
-        if not last and not (
+        if not (
             _SPELLED.search(sentence)
-            or self.any_label.search(sentence)
+            or (self.has_label(sentence) and self.any_label.search(sentence))
             or _NOT_APPLICABLE_LINE.search(sentence)
+            or (
+                last and (_DANGLING.search(sentence.rstrip(" .…*'")) or _ONLY_NOT_APPLICABLE.search(sentence))
+            )
         ):
             return
         lead = len(sentence) - len(sentence.lstrip())
@@ -352,7 +378,9 @@ class Reader:
                 continue
             if signed and re.search(r"-\s*$", head[0]):
                 continue
-            if len(self.labels) == 1 and _REFERENCE.search(head[0]):
+            if len(self.labels) == 1 and (
+                _REFERENCE.search(head[0]) or (not last and _SOLUTION.search(head[0]))
+            ):
                 continue
             done = head.end()
             before = sentence[:start].rstrip()
@@ -454,6 +482,8 @@ class Reader:
         if any(_DIRECTLY_DENIED.search(text[max(0, m.start() - 20) : m.start()]) for m in own.finditer(text)):
             return True
         if self.ends is not None:
+            if not self.ends.may_name(text):
+                return False
             own, other = self.ends.signs[::-side]
         return own.search(text) is None and any(
             _ASSERTED.search(text[max(0, m.start() - 50) : m.start()]) for m in other.finditer(text)
@@ -461,6 +491,8 @@ class Reader:
 
     def mentions(self, text: str) -> Iterator[tuple[int | None, int, bool, int]]:
         """Yield the options whose words a text uses: the number before them, the option, whether it is denied, and where."""
+        if not self.has_label(text):
+            return
         for found in self.any_label.finditer(text):
             option = self.option_of(found[2])
             if option is not None:
@@ -510,11 +542,15 @@ def denies(text: str, number: str) -> bool:
 
 def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool:
     """Tell whether what follows a reply's last claim takes it back or speaks of another score."""
-    rest = _FAULT.sub("", text[end:])
+    rest = text[end:]
+    if not rest.strip(" .*"):
+        return False
     if _LIMITED.match(rest):
         return True
     if _RETRACTED.search(rest) or _RETRACTING.search(rest):
-        return True
+        rest = _FAULT.sub("", rest)
+        if _RETRACTED.search(rest) or _RETRACTING.search(rest):
+            return True
     for sentence in re.split(r"(?<=[.!?;])\s|\n", rest):
         found = [
             number
@@ -563,6 +599,8 @@ def reader(asked: Dimension | Scale) -> Reader:
         scale.not_applicable,
         echo,
         _ends(names, scale) if dimension else None,
+        tuple({max(label.split(), key=len) for label in labels.values() if label}),
+        {},
     )
 
 
@@ -580,17 +618,24 @@ class Ends(NamedTuple):
         words: Cognates of the options' words for the lower and the upper end.
         signs: These and other words, among them the trait's name with a direction ("low extraversion").
         limits: The lowest and the highest score.
+        stems: How the words, signs and traits' names begin.
     """
 
     words: tuple[re.Pattern[str], re.Pattern[str]]
     signs: tuple[re.Pattern[str], re.Pattern[str]]
     limits: tuple[int, int]
+    stems: tuple[str, ...]
+
+    def may_name(self, text: str) -> bool:
+        """Tell whether a text may have one of the signs; a tenth of the time of a search for them."""
+        return any(stem in text for stem in self.stems)
 
     def contradict(self, words: str, number: int) -> bool:
         """Tell whether words about a number state the other end of the scale, another degree or the middle."""
         middle, degree = sum(self.limits), _DEGREE.match(words)
         side = (2 * number > middle) - (2 * number < middle)
-        low, high = (any(_undenied(words, pattern)) for pattern in self.signs)
+        named = self.may_name(words)
+        low, high = (named and any(_undenied(words, pattern)) for pattern in self.signs)
         if number not in range(self.limits[0], self.limits[1] + 1):
             return low != high
         if side == 0 and not _NEUTRAL.match(words):
@@ -642,7 +687,16 @@ def _ends(names: frozenset[str], scale: Scale) -> Ends | None:
         rf"{words[0].pattern}|{_word(found['low_signs'])}|{much}{low}|{little}{high}|{low} is {_any(WORDS['much'])}\b",
         rf"{words[1].pattern}|{_word(found['high_signs'])}|{much}{high}|{little}{low}|{high} is {_any(WORDS['much'])}\b",
     )
-    return Ends(words, (re.compile(signs[0]), re.compile(signs[1])), (scale.minimum, scale.maximum))
+    stems = {_stem(word) for kind in found.values() for word in kind}
+    patterns = re.compile(signs[0]), re.compile(signs[1])
+    return Ends(words, patterns, (scale.minimum, scale.maximum), tuple(stems))
+
+
+def _stem(pattern: str) -> str:
+    """Return the plain text with which a word's pattern begins."""
+    pattern = re.sub(r"^\(\?<![^)]*\)", "", pattern)
+    found = re.match(r"[^\\\[\](?*+|{.]*(?![?*{])", pattern)
+    return found[0] if found else ""
 
 
 def _whole(phrase: str) -> re.Pattern[str] | None:
@@ -666,7 +720,7 @@ def _head(names: frozenset[str], pole: str, short: str) -> tuple[re.Pattern[str]
     judged = _any([*WORDS["objects"], *map(re.escape, names)])
     of_what = rf"(?:\s*[(\[][^()\[\]\n]{{0,40}}[)\]]|\s?{judged}(?![^\W_])){{0,10}}?"
     name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:(?:{people}'s )?{trait}[ -]?)?{nouns}|(?:{people}'s )?{dimension}(?: (?:score|rating|level))?)(?:[ -]{adjectives}){{0,2}}"
-    field = rf"|{re.escape(short)}(?=\s*[:=])" if short else ""
+    field = rf"|(?<![(\[]){re.escape(short)}(?=\s*[:=])" if short else ""
     unspaced = r"(?![a-z\u00c0-\u04ff0-9])"
     unspaced_word = r"(?![a-z\u00c0-\u04ff])"
     separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"

@@ -86,16 +86,19 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = _HEADINGS.sub("\n", text) if "#" in text else text
     text = _RULED_OUT.sub("", text.replace("e.g.", "example:")) if _TWO_NUMBERS.search(text) else text
     text = _calls(text, is_name) if "<" in text else text
-    text = _json(text, is_name, is_value, is_told)
+    text = _json(text, is_name, is_value, is_told) if ":" in text else text
     text = _tags(text, is_name)
     text = _quotations(_DECLARED.sub(r"\1\2", text) if '"' in text else text, is_value)
-    text = _LATEX_TEXT.sub(r"\1", text)
-    text = _LATEX_NUMBER.sub(lambda found: f" {found[1] or found[2] or found[3]} ", text)
-    items = set(_LIST_ITEM.findall(text))
-    text = _CONTINUED_LINE.sub(lambda m: m[0] if _is_list(m[1], items, is_value) else ": " + m[1], text)
-    text = _BOX.sub(r"\nanswer: \1\n", text)
-    text = _DOUBLE_BRACKETS.sub(lambda found: f"\nanswer: {found[1] or found[2]}\n", text)
-    text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
+    if "\\" in text or "$" in text:
+        text = _LATEX_TEXT.sub(r"\1", text)
+        text = _LATEX_NUMBER.sub(lambda found: f" {found[1] or found[2] or found[3]} ", text)
+    if "\n" in text:
+        items = set(_LIST_ITEM.findall(text))
+        text = _CONTINUED_LINE.sub(lambda m: m[0] if _is_list(m[1], items, is_value) else ": " + m[1], text)
+    text = _BOX.sub(r"\nanswer: \1\n", text) if "\\" in text else text
+    if "[" in text or "<<" in text:
+        text = _DOUBLE_BRACKETS.sub(lambda found: f"\nanswer: {found[1] or found[2]}\n", text)
+        text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
     return _MARKUP.sub("", text.replace("_", " "))
 
 
@@ -254,21 +257,17 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
     if text[: start.start(1)].count('"') % 2:
         return text
     body = _ARGUMENTS.sub(lambda m: m[1] + m[2].replace('\\"', '"'), text[start.start(1) : end])
-    fields = list(_fields(body, is_name))
-    told = [
-        f"{BLANK} {_DIGITS.sub(BLANK, field.value)}"
-        for field in fields
-        if field.value is not None
-        and not is_name(field.key)
-        and not is_value(field.value)
-        and is_told(field.value)
-    ]
-    lines = [
-        f"answer: {field.value}" if is_name(field.key) else f"field: {field.value}"
-        for field in fields
-        if is_name(field.key)
-        or (field.value is not None and is_value(field.value) and not field.value.strip().isdecimal())
-    ]
+    told: list[str] = []
+    lines: list[str] = []
+    for key, value in _fields(body, is_name):
+        if is_name(key):
+            lines.append(f"answer: {value}")
+        elif value is None:
+            continue
+        elif is_value(value):
+            lines += [f"field: {value}"] * (not value.strip().isdecimal())
+        elif is_told(value):
+            told.append(f"{BLANK} {_DIGITS.sub(BLANK, value)}")
     return "\n".join([text[: start.start(1)], *told, *lines, BLANK, text[end:].lstrip("]` \n")])
 
 

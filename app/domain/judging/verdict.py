@@ -106,8 +106,17 @@ def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) 
     readings = _readings(scale)
     if cut_off:
         return _bare_number(after_thoughts(raw), readings)
-    at_once = readings.get(raw)
+    at_once = readings.get(raw) or _in_common_form(raw, scale, readings)
     return at_once if at_once is not None else _in_words(raw, scale, reader(asked), readings)
+
+
+def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Verdict | None:
+    """Read ``Score: 4`` and ``{"score": 4}``, which need none of the rules for words."""
+    found = _COMMON_FORM.fullmatch(raw) if len(raw) <= _LONGEST_COMMON_FORM else None
+    if found is None or (found[2] and (found[2] != str(scale.maximum) or scale.minimum not in (0, 1))):
+        return None
+    verdict = readings.get(found[1] or found[3])
+    return None if verdict == NOT_APPLICABLE and found[2] else verdict
 
 
 def _in_words(  # noqa: C901, PLR0911 - one return for each reason
@@ -126,14 +135,14 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     whole = _WHOLE.fullmatch(text)
     if whole is not None:
         return readings.get(whole[1], unparsed(Unread.NO_ANSWER))
-    if _UNREADABLE.search(text):
+    if (LOST in text or COMBINING in text) and _UNREADABLE.search(text):
         return unparsed(Unread.AMBIGUOUS)
-    refused = _REFUSAL.match(text) is not None
     claims = read.claims(text, signed=scale.minimum < 0)
     if not claims:
         if _ONLY_NOT_APPLICABLE.fullmatch(text.strip(string.punctuation + string.whitespace)):
             return NOT_APPLICABLE
-        return REFUSED if refused and not _DIGIT.search(text) else unparsed(Unread.NO_ANSWER)
+        refused = not _DIGIT.search(text) and _REFUSAL.match(text) is not None
+        return REFUSED if refused else unparsed(Unread.NO_ANSWER)
     numbers = {_NULL_DECIMALS.sub("", claim.number) for claim in claims if claim.number is not None}
     verdicts = {number: readings.get(number) for number in numbers}
     if len(numbers) > 1:
@@ -161,6 +170,12 @@ def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
     return unparsed(Unread.CUT_OFF) if found is None else found
 
 
+_LONGEST_COMMON_FORM = 80
+_COMMON_FORM = re.compile(
+    r"[\s*]*(?:final |overall )?(?:score|rating|answer)[*]*:[\s*]*(\d{1,4})(?: ?/ ?(\d{1,4}))?[\s*]*"
+    r"|\s*(?:```(?:json)?\s*)?\{\s*\"(?:final_|overall_)?(?:score|rating)\"\s*:\s*\"?(\d{1,4})\"?\s*\}\s*(?:```)?\s*",
+    re.IGNORECASE | re.ASCII,
+)
 _LONGEST_PART = 5_000
 """A reply states its score at its beginning or its end: characters that are read of either."""
 _FIELD = re.compile(r"(?:^|\n)[^\S\n]*[^\W\d][\w ]{1,20}:\s*\Z")
@@ -222,8 +237,9 @@ def _in_digits(text: str) -> str:
     option = _ORDINAL_OPTION.fullmatch(text)
     if option is not None:
         return option[1] or _ORDINAL_OPTIONS[option[2]]
+    found = _SPELLED_VALUE.sub(_digit, text)
     # "four out of five": the second number follows a value only once the first is one.
-    return _SPELLED_VALUE.sub(_digit, _SPELLED_VALUE.sub(_digit, text))
+    return text if found == text else _SPELLED_VALUE.sub(_digit, found)
 
 
 def _digit(found: re.Match[str]) -> str:
@@ -231,7 +247,9 @@ def _digit(found: re.Match[str]) -> str:
 
 
 def _without_scale(text: str, scale: Scale) -> str:
-    """Mark mentions of the whole scale, and write ``4/5`` as ``4``."""
+    """Mark mentions of the whole scale, and write ``4/5`` as ``4``; both name the maximum."""
+    if str(scale.maximum) not in text:
+        return text
     whole, fraction = _scale_patterns(scale)
     text = whole.sub(SCALE_MARK, text)
     if scale.minimum not in (0, 1):
