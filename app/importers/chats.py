@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from app.importers.content import UNPACKED_BYTES
+from app.importers.content import UNPACKED_BYTES, parse_json
 from app.importers.messages import (
     NO_ANSWER,
     NO_TEXT,
@@ -36,12 +36,23 @@ from app.importers.records import (
 
 def is_openai_chat(first: dict[str, Any]) -> bool:
     """Whether a record is a list of messages with roles."""
-    return isinstance(first.get("messages"), list)
+    return _listed(first.get("messages")) is not None
 
 
 def is_sharegpt(first: dict[str, Any]) -> bool:
     """Whether a record is a conversation under another name, as ShareGPT's."""
-    return isinstance(first.get(first_of(CONVERSATIONS, first) or ""), list)
+    return _listed(first.get(first_of(CONVERSATIONS, first) or "")) is not None
+
+
+def _listed(value: Any) -> list[Any] | None:
+    """Return a list of messages; a cell of CSV has it as JSON."""
+    if isinstance(value, str) and value.lstrip()[:1] == "[":
+        try:
+            value = parse_json(value)
+        except ValueError:
+            return None
+        return value if isinstance(value, list) and value and isinstance(value[0], dict) else None
+    return value if isinstance(value, list) else None
 
 
 def read_openai_chat(place: str, record: dict[str, Any]) -> Iterator[Record]:
@@ -56,7 +67,7 @@ def read_sharegpt(place: str, record: dict[str, Any]) -> Iterator[Record]:
 
 def _conversation(place: str, record: dict[str, Any], name: str) -> Iterator[Record]:
     try:
-        messages = read_messages(record.get(name), f"{place}/{name}")
+        messages = read_messages(_listed(record.get(name)), f"{place}/{name}")
         system = text_or_none(record.get(first_of(list(SYSTEM_COLUMNS), record) or ""))
         if system is not None:
             messages = [*read_messages([{"role": "system", "content": system}], ""), *messages]

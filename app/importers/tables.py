@@ -8,6 +8,7 @@ from app.importers.calls import conversation_of, reply_messages, request_message
 from app.importers.content import parse_json
 from app.importers.messages import Message, last_question, persona_of, role_named
 from app.importers.names import COLUMNS, NOT_USED, SPEAKER_COLUMNS, TEXT_LISTS, first_of
+from app.importers.preferences import SIDES
 from app.importers.records import (
     Character,
     Options,
@@ -45,6 +46,10 @@ def notes_on(names: Mapping[Any, Any], options: Options) -> Iterator[str]:
     used = set(columns.values()) | ({"name"} if "text" not in columns else set())
     if "text" in columns and "task" not in columns and options.task is None:
         used.discard(columns.get("item", ""))
+    if "model" not in columns and _preference(names) is not None:
+        used.add("label")
+    if _context(names, columns):
+        used.add("input")
     others = [name for name in names if isinstance(name, str) and name not in used]
     shown = [
         f"{name} ({reason})" if (reason := NOT_USED.get(name.strip().casefold())) else name
@@ -81,6 +86,8 @@ def read_row(place: str, row: dict[str, Any], options: Options) -> Iterator[Reco
     asked = _messages(values.get("prompt"), request_messages)
     if asked:
         values["prompt"] = last_question(asked)
+    elif context := _context(row, columns):
+        values["prompt"] = f"{values['prompt']}\n\n{context}"
     for what in ("persona", "prompt", "model", "task", "item"):
         if values.get(what) is not None and not isinstance(values[what], str):
             raise WrongRecordError(f"/{columns[what]}", "must be a text")
@@ -95,7 +102,7 @@ def read_row(place: str, row: dict[str, Any], options: Options) -> Iterator[Reco
                 text,
                 persona,
                 text_or_none(values.get("prompt")),
-                text_or_none(values.get("model")),
+                text_or_none(values.get("model")) or _preference(row),
                 task,
                 text_or_none(values.get("item")) if task or options.task else None,
                 scores={} if score is None else {columns["score"]: score},
@@ -107,6 +114,19 @@ def read_row(place: str, row: dict[str, Any], options: Options) -> Iterator[Reco
         yield Character(place, persona, text_or_none(row.get("name")), unused)
     else:
         raise WrongRecordError("", "has no column with a text or a persona")
+
+
+def _context(row: Mapping[Any, Any], columns: Mapping[str, str]) -> str | None:
+    """Return what an instruction refers to (https://github.com/tatsu-lab/stanford_alpaca#data-release)."""
+    return text_or_none(row.get("input")) if columns.get("prompt") == "instruction" else None
+
+
+def _preference(row: Mapping[Any, Any]) -> str | None:
+    """Return `chosen` or `rejected` for a rated completion (https://huggingface.co/docs/trl/kto_trainer)."""
+    label = row.get("label")
+    if isinstance(label, str):
+        label = {"true": True, "false": False}.get(label.strip().casefold())
+    return SIDES[not label] if isinstance(label, bool) and "completion" in row else None
 
 
 def _check_speaker(row: dict[str, Any], columns: Mapping[str, str], options: Options) -> None:

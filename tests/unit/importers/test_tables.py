@@ -137,6 +137,29 @@ class TestColumnsAreNotDropped:
                 (found,) = read(json_lines({"input": prompt, "output": text}), "a.jsonl").samples
                 assert (found.persona, found.prompt, found.text) == ("a clown", "Hi?", "Ha.")
 
+    @pytest.mark.parametrize("column", ["conversations", "messages"])
+    def test_a_conversation_in_a_cell_of_csv_is_read(self, column: str) -> None:
+        turns = [{"from": "human", "value": "Hi."}, {"from": "gpt", "value": "Ha."}]
+        cell = json.dumps(turns).replace('"', '""')
+        preview = read(f'id,{column}\n1,"{cell}"\n', persona="E-high")
+        assert (texts(preview), preview.refused) == ([("E-high", "Ha.")], 0)
+
+    def test_a_rated_completion_is_chosen_or_rejected(self) -> None:
+        rows = "prompt,completion,label\nHi.,Ha.,True\nHi.,No.,false\n"
+        preview = read(rows, persona="E-high")
+        assert preview.job is not None
+        assert [each["model"] for each in preview.job["responses"]] == ["chosen", "rejected"]
+        assert not any("label" in note for note in preview.notes)
+
+    def test_an_instructions_input_belongs_to_the_prompt(self) -> None:
+        preview = read(
+            json_lines({"instruction": "Sum up.", "input": "I read.", "output": "Read."}),
+            "a.jsonl",
+            persona="E-high",
+        )
+        assert preview.samples[0].prompt == "Sum up.\n\nI read."
+        assert not any("input" in note for note in preview.notes)
+
     def test_json_that_is_no_message_stays_a_text(self) -> None:
         (found,) = read(
             json_lines({"persona": "p", "input": '{"a": 1}', "output": "[Ha]"}), "a.jsonl"
