@@ -15,6 +15,7 @@ from app.db.ops_metrics import ActiveJob, OperatingFigures, WaitingMessages
 from app.services.ops_metrics import figures_of
 from app.telemetry.exposition import render, snapshot
 from app.telemetry.metrics import (
+    READER_ENDS,
     REGISTRY,
     calls_of,
     count_pause,
@@ -55,6 +56,7 @@ def labels_of_all() -> set[str]:
     show_limit("requests", "dashboard", "model", 1.0)
     count_request("GET", 200)
     count_webhook_attempt("delivered")
+    READER_ENDS.labels("crash").inc(0)
     found = OperatingFigures(
         {}, {"x": 1}, 0, 0, [ActiveJob("job_1", 1, 1, 0.0)], WaitingMessages(0, 0.0, 0.0), {}
     )
