@@ -113,9 +113,10 @@ class TestEnds:
         assert await pool.whole("a", FILE, works.length) == b"6"
 
     async def test_files_are_read_after_the_process_that_is_copied_has_ended(self, pool: ReaderPool) -> None:
+        before = children()
         await pool.whole("a", FILE, works.length)
-        for each in psutil.Process().children(recursive=True):
-            each.kill()
+        for pid in children() - before:
+            psutil.Process(pid).kill()
         assert await pool.whole("a", FILE, works.length) == b"6"
 
     async def test_all_end_with_the_pool(self) -> None:

@@ -241,6 +241,7 @@ async def test_a_cancelled_job_keeps_no_reply_for_a_follow_up(engine: AsyncEngin
         "INSERT INTO unread_replies (cell_id, run, path, tenant, raw, finish_reason)"
         f" SELECT id, 0, '{FIRST}', tenant, '{UNREADABLE}', 'stop' FROM cells",
     )
+    await execute(engine, "UPDATE jobs SET started_at = clock_timestamp()")
     await cancel_job(worker.control, TENANT, job.id)
     assert (await worker.finalize(job)).status is JobStatus.CANCELLED
     assert await scalar(engine, "SELECT count(*) FROM unread_replies") == 0

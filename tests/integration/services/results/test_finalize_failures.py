@@ -11,7 +11,7 @@ from app.domain.jobs.status import JobStatus
 from app.services.jobs.control import cancel_job
 from app.services.results import finalize as module
 from app.services.results.finalize import MAX_FINALIZATIONS
-from tests.integration.jobs import TENANT, new_job, scalar
+from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.services.scheduling.test_run_shard import Worker
 
 
@@ -73,6 +73,7 @@ class TestFinalization:
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         job = await new_job(engine)
+        await execute(engine, "UPDATE jobs SET started_at = clock_timestamp()")
         await cancel_job(worker.control, TENANT, job.id)
         fail(monkeypatch, ZeroDivisionError("division by zero"))
         for _ in range(MAX_FINALIZATIONS):
