@@ -74,7 +74,9 @@ class TestCancelledJob:
         assert results["persona_set"]["diversity"]["pairs"] == 3
 
     async def test_one_that_found_none_has_no_set(self, engine: AsyncEngine, worker: Worker) -> None:
-        job, results = await cancelled(worker, await new_generation(engine, 4))
+        job = await new_generation(engine, 4)
+        await execute(engine, "UPDATE jobs SET started_at = clock_timestamp()")
+        job, results = await cancelled(worker, job)
         assert (job.made_sets, results["persona_set"]["id"]) == ([], None)
 
     async def test_the_questions_that_were_made_can_be_read_though_exemplars_are_missing(
