@@ -3,6 +3,7 @@
 import hashlib
 import io
 import json
+import re
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -68,11 +69,12 @@ def results_of(service: Service, job_id: str) -> str:
 
 
 def renamed(content: Files | str, old: str, new: str) -> Any:
-    """A bundle's files, or a text, with one job's id in the place of another."""
-    old, new = old.removeprefix("job_"), new.removeprefix("job_")
+    """A bundle's files, or a text, with one job's id in the place of another, except in the provider's own ids."""
+    new = new.removeprefix("job_")
+    found = re.compile(f"(?<!req_job_){old.removeprefix('job_')}")
     if isinstance(content, str):
-        return content.replace(old, new)
-    return {name: part.replace(old.encode(), new.encode()) for name, part in content.items()}
+        return found.sub(new, content)
+    return {name: found.sub(new, part.decode("latin-1")).encode("latin-1") for name, part in content.items()}
 
 
 def same_files(one: bytes, other: bytes) -> bool:
