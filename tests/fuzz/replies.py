@@ -30,7 +30,7 @@ PLAIN = (
 DOUBTFUL = (
     *("{a} or {b}", "{a}, no, {b}", "between {a} and {b}", "{a}\n{b}", "Score: {a}. Score: {b}", "{a}, {b}", "{a}; maybe {b}"),
     *("{a}.5", "{a}.25 points", "10{a}0{b}", "Score: {a}{b}{a}{b}", "not {a}", "Score: {a}? Or {b}.", "I can't decide.", ""),
-    *("<think>{a}</think>", "<think>{a} it is", "It is hard to say.", "Either {a} or {b}.", "four", "half of {a} is {b}", "½", "②"),
+    *("<think>{a}</think>", "<think>{a} it is", "It is hard to say.", "Either {a} or {b}.", "four", "half of {a} is {b}", "½", "②③"),
 )  # fmt: skip
 """Replies that say no single score; a and b differ, and neither is the whole scale's end where that would read as a mention of it."""
 WORDS = (
