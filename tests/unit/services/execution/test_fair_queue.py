@@ -219,12 +219,6 @@ class TestFirstCalls:
         assert [task.done() for task in waiting] == [True, True, False]
         await stop(waiting)
 
-
-async def stop(waiting: list[asyncio.Task[Turn]]) -> None:
-    for task in waiting:
-        task.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
-
     async def test_go_on_while_the_other_s_calls_wait_for_slots_that_other_workers_have(self) -> None:
         queue = FairQueue(100)
         waiting = [asyncio.create_task(a_turn(queue, "big", tenant="slow")) for _ in range(10)]
@@ -274,3 +268,9 @@ class TestLimiter:
         for task in waiting:
             task.cancel()
         await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def stop(waiting: list[asyncio.Task[Turn]]) -> None:
+    for task in waiting:
+        task.cancel()
+    await asyncio.gather(*waiting, return_exceptions=True)
