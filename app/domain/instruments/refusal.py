@@ -1,7 +1,7 @@
 """Tells refusals from responses before any judging, and counts sentences in which a response leaves its role."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -237,8 +237,10 @@ class RefusalRules:
 
     def _declines(self, opening: str, languages: Sequence[_Language]) -> bool:
         """Tell whether the model declines anywhere in one of the first sentences."""
-        for sentence in _opening(opening, self.sentences) if languages else ():
-            own = _ANY_SPEECH.sub(" ", sentence)
+        if not languages:
+            return False
+        for begin, end, _ in _sentences(opening, 0, self.sentences):
+            own = _ANY_SPEECH.sub(" ", opening[begin:end])
             if any(each.declines(own) for each in languages) and not self._hearsay.search(own):
                 return True
         return False
@@ -268,29 +270,21 @@ def _refusals(
     opening: str, start: int, sentences: int, languages: Sequence[_Language]
 ) -> tuple[list[re.Match[str]], int]:
     """The refusals with which sentences begin, after quotation marks and the like; and where the other sentences begin."""
-    found = []
-    for _ in range(sentences):
-        begin = _DECORATION.match(opening, start).end()  # type: ignore[union-attr] # it matches nothing, too
-        matches = [language.refusal.match(opening, begin) for language in languages]
-        found += [match for match in matches if match]
-        end = _SENTENCE_END.search(opening, start)
-        if end is None:
-            return found, len(opening)
-        start = end.end()
-    return found, start
+    places = list(_sentences(opening, start, sentences))
+    matches = [each.refusal.match(opening, begin) for begin, _, _ in places for each in languages]
+    return [match for match in matches if match], places[-1][2] if places else start
 
 
-def _opening(text: str, sentences: int) -> list[str]:
-    """Return the first sentences of a text, without quotation marks and the like before them."""
-    found, start = [], 0
-    for _ in range(sentences):
-        end = _SENTENCE_END.search(text, start)
+def _sentences(text: str, start: int, most: int) -> Iterator[tuple[int, int, int]]:
+    """Yield where a sentence begins after quotation marks and the like, where it ends, and where the next one starts."""
+    for _ in range(most):
         begin = _DECORATION.match(text, start).end()  # type: ignore[union-attr] # it matches nothing, too
-        found.append(text[begin : end.start() + 1 if end else len(text)])
+        end = _SENTENCE_END.search(text, start)
         if end is None:
-            break
+            yield begin, len(text), len(text)
+            return
         start = end.end()
-    return found
+        yield begin, end.start() + 1, start
 
 
 def _any_of(alternatives: tuple[str, ...], known: Mapping[str, str]) -> str:
