@@ -1,13 +1,16 @@
 """Models that billed calls beyond their reservations: each takes one call at a time under a tenant's limits."""
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from app.db.jobs.budgets import LIVE, Wanted
+from app.db.jobs.budgets import LIVE
 from app.domain.jobs.budget import Amount
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +46,18 @@ async def lock_exceeded(
     return {row.model: Exceeded(Amount(1, row.tokens, row.nanos), row.model in calling) for row in found}
 
 
-def due(wanted: Sequence[Wanted], exceeded: dict[str, Exceeded]) -> list[Wanted]:
-    """Return the calls that may be sent now: one of each model that exceeded its bound, with its largest bill reserved."""
+def due(
+    wanted: Iterable[T], exceeded: Mapping[str, Exceeded], model_of: Callable[[T], str]
+) -> Iterator[tuple[T, Amount | None]]:
+    """Yield what may be sent now: the first of each model that exceeded its bound, with its largest bill, and all of others."""
     free = {model for model, one in exceeded.items() if not one.is_busy}
-    found = []
-    for call in wanted:
-        if call.model in free:
-            free.remove(call.model)
-            largest = exceeded[call.model].largest
-            found.append(replace(call, most=call.most.at_least(largest), alone=True))
-        elif call.model not in exceeded:
-            found.append(call)
-    return found
+    for each in wanted:
+        model = model_of(each)
+        if model in free:
+            free.remove(model)
+            yield each, exceeded[model].largest
+        elif model not in exceeded:
+            yield each, None
 
 
 async def reset(connection: AsyncConnection, tenant: str, model: str | None = None) -> list[str]:

@@ -1,7 +1,7 @@
 """Shards in batch execution: run with the answers so far, then parked until more arrive."""
 
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -13,7 +13,6 @@ from app.db.batches import forming
 from app.db.batches.forming import Group, Waiting
 from app.db.execution.shards import AnyClaim, Claim
 from app.db.jobs import bounds, budgets, jobs
-from app.db.jobs.bounds import Exceeded
 from app.db.jobs.budgets import CapOf
 from app.domain.jobs.budget import Amount
 from app.domain.jobs.execution import Execution
@@ -105,7 +104,10 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
         return []
     if account is not None and account.is_slowed:
         slowed = await bounds.lock_exceeded(connection, job_id, {group.name for group in groups})
-        due = [*_one_at_a_time(due, slowed)]
+        due = [
+            each if largest is None else Due(each.group, 1, largest)
+            for each, largest in bounds.due(due, slowed, lambda each: each.group.name)
+        ]
     beside = Amount()
     cap: CapOf | None = None
     formed: list[int] = []
@@ -128,18 +130,6 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
     if short and not formed and not await budgets.any_outstanding(connection, job_id, cap):
         await _pause_unless_affordable(connection, job_id, list(short.values()))
     return formed
-
-
-def _one_at_a_time(due: Sequence[Due], exceeded: Mapping[str, Exceeded]) -> Iterator[Due]:
-    """Yield the batches that may be formed now: of a model that exceeded its bound a single call, if none is on its way."""
-    free = {name for name, one in exceeded.items() if not one.is_busy}
-    for batch in due:
-        name = batch.group.name
-        if name in free:
-            free.remove(name)
-            yield Due(batch.group, 1, exceeded[name].largest)
-        elif name not in exceeded:
-            yield batch
 
 
 async def _pause_unless_affordable(

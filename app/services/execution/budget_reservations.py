@@ -9,7 +9,8 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from operator import attrgetter
 from uuid import UUID
 
 import structlog
@@ -168,7 +169,11 @@ class BudgetKeeper:
         """Return the ids of the calls that are paid for, and whether the job was paused for want of more."""
         if account.is_slowed and wanted:
             models = {w.model for w in wanted}
-            wanted = bounds.due(wanted, await bounds.lock_exceeded(connection, job_id, models))
+            exceeded = await bounds.lock_exceeded(connection, job_id, models)
+            wanted = [
+                call if largest is None else replace(call, most=call.most.at_least(largest), alone=True)
+                for call, largest in bounds.due(wanted, exceeded, attrgetter("model"))
+            ]
         count = account.affordable([w.most for w in wanted])
         if wanted and not count:
             cap = account.capped_by(wanted[0].most)
