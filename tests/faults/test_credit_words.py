@@ -3,14 +3,13 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
 
 import pytest
 
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.e2e.stack import TERMINAL, Json, Stack, connected_stack
+from tests.faults.providers import Providers
 from tests.integration.llm.provider_replies import NO_CREDIT, fault
 from tests.integration.llm.stub_provider import Answer
 from tests.observe import eventually
@@ -50,18 +49,16 @@ NAMES = {f"p{number}": name for number, name in enumerate(REFUSALS)}
 """The connection of each provider."""
 
 
-class Providers(ThreadingHTTPServer):
-    """Serves each provider below a path of its own; counts the calls before and after the credit is used up."""
-
-    daemon_threads = True
+class Exhausted(Providers):
+    """Counts the calls before and after the credit is used up."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.answered: Counter[str] = Counter()
         self.refused: Counter[str] = Counter()
-        self._lock = Lock()
 
-    def answer(self, connection: str, *, is_judge: bool) -> Answer:
+    def answer(self, connection: str, body: bytes) -> Answer:
+        is_judge = json.loads(body)["model"] == "judge"
         with self._lock:
             if self.answered[connection] < ANSWERED:
                 self.answered[connection] += 1
@@ -73,38 +70,15 @@ class Providers(ThreadingHTTPServer):
             return REFUSALS[NAMES[connection]]
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: Providers
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-        answer = self.server.answer(self.path.split("/")[1], is_judge=asked["model"] == "judge")
-        self.send_response(answer.status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(answer.body)))
-        self.end_headers()
-        self.wfile.write(answer.body)
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the overridden method's name for it
-        """Writes no log."""
-
-
 @pytest.fixture(scope="module")
-def providers() -> Iterator[Providers]:
-    with Providers() as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+def providers() -> Iterator[Exhausted]:
+    with Exhausted().serving() as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture(scope="module")
-def stack(providers: Providers, databases: Databases, template_database: str) -> Iterator[Stack]:
-    url = f"http://127.0.0.1:{providers.server_port}"
-    connections: dict[str, object] = {
-        name: {"kind": "openai", "base_url": f"{url}/{name}/v1", "api_key_env": "PROVIDER_KEY"}
-        for name in NAMES
-    }
+def stack(providers: Exhausted, databases: Databases, template_database: str) -> Iterator[Stack]:
+    connections = providers.connections(NAMES)
     with (
         scratch_directory() as directory,
         connected_stack(
@@ -150,7 +124,7 @@ def paused(stack: Stack, job_id: str) -> Json:
 
 @pytest.mark.parametrize("connection", NAMES, ids=NAMES.values())
 def test_the_job_pauses_with_the_providers_words(
-    connection: str, providers: Providers, stack: Stack, job_ids: dict[str, str]
+    connection: str, providers: Exhausted, stack: Stack, job_ids: dict[str, str]
 ) -> None:
     job = paused(stack, job_ids[connection])
     assert job["status"] == "paused"
@@ -158,7 +132,7 @@ def test_the_job_pauses_with_the_providers_words(
     assert 1 <= providers.refused[connection] <= WORKERS * AT_MOST
 
 
-def test_no_call_follows(providers: Providers, stack: Stack, job_ids: dict[str, str]) -> None:
+def test_no_call_follows(providers: Exhausted, stack: Stack, job_ids: dict[str, str]) -> None:
     for job_id in job_ids.values():
         paused(stack, job_id)
 

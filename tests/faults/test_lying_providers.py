@@ -2,8 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Lock, Thread
 
 import pytest
 
@@ -12,6 +10,7 @@ from app.domain.providers.model import Usage
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.e2e.stack import TERMINAL, Json, Stack, connected_stack
+from tests.faults.providers import Providers
 from tests.integration.llm.stub_provider import Answer
 from tests.integration.services.execution.test_lying_providers import LIES, PRICES, told
 from tests.observe import eventually
@@ -42,15 +41,12 @@ class Charges:
         self.calls = self.nanos = self.largest = 0
 
 
-class Providers(ThreadingHTTPServer):
-    """Serves each provider below a path of its own."""
-
-    daemon_threads = True
+class Charging(Providers):
+    """Counts what each provider charged."""
 
     def __init__(self) -> None:
-        super().__init__(("127.0.0.1", 0), _Handler)
+        super().__init__()
         self.charged = {name: Charges() for name in NAMES}
-        self._lock = Lock()
 
     def answer(self, connection: str, body: bytes) -> Answer:
         charges = self.charged[connection]
@@ -71,45 +67,16 @@ class Providers(ThreadingHTTPServer):
         return sum(charges.calls for charges in self.charged.values())
 
 
-class _Handler(BaseHTTPRequestHandler):
-    server: Providers
-    protocol_version = "HTTP/1.1"
-
-    def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
-        if body == b"{}":  # a probe
-            self.send_error(400)
-            return
-        answer = self.server.answer(self.path.split("/")[1], body)
-        self.wfile.write(answer.wire()[: answer.cut_after])
-        if answer.cut_after is not None:
-            self.close_connection = True
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the overridden method's name for it
-        """Writes no log."""
-
-
 @pytest.fixture(scope="module")
-def providers() -> Iterator[Providers]:
-    with Providers() as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+def providers() -> Iterator[Charging]:
+    with Charging().serving() as server:
         yield server
-        server.shutdown()
 
 
 @pytest.fixture(scope="module")
-def stack(providers: Providers, databases: Databases, template_database: str) -> Iterator[Stack]:
-    url = f"http://127.0.0.1:{providers.server_port}"
+def stack(providers: Charging, databases: Databases, template_database: str) -> Iterator[Stack]:
     prices = {"writer": {"input": PRICES.input, "output": PRICES.output}}
-    connections: dict[str, object] = {
-        name: {
-            "kind": "openai",
-            "base_url": f"{url}/{name}/v1",
-            "api_key_env": "PROVIDER_KEY",
-            "prices": prices,
-        }
-        for name in NAMES
-    }
+    connections = providers.connections(NAMES, prices=prices)
     variables = {
         "PROVIDER_KEY": "any",
         "ASSAY_MAX_IN_FLIGHT": str(IN_FLIGHT),
@@ -124,7 +91,7 @@ def stack(providers: Providers, databases: Databases, template_database: str) ->
 
 
 @pytest.fixture(scope="module")
-def jobs(stack: Stack, providers: Providers) -> dict[str, Json]:
+def jobs(stack: Stack, providers: Charging) -> dict[str, Json]:
     """A job of each provider, all at the same time, as it stands when it makes no more calls."""
     ids = {}
     for name in NAMES:
@@ -143,7 +110,7 @@ def jobs(stack: Stack, providers: Providers) -> dict[str, Json]:
 
 @pytest.mark.parametrize("connection", NAMES, ids=NAMES.values())
 def test_a_budget_is_exceeded_by_few_calls_at_most_and_the_job_says_so(
-    connection: str, providers: Providers, jobs: dict[str, Json]
+    connection: str, providers: Charging, jobs: dict[str, Json]
 ) -> None:
     job, charges = jobs[connection], providers.charged[connection]
     assert charges.calls > HONEST
@@ -159,7 +126,7 @@ def test_a_budget_is_exceeded_by_few_calls_at_most_and_the_job_says_so(
     assert (shown["spent"] + shown["reserved"]) * NANOS >= charges.nanos - lost
 
 
-def test_no_job_goes_on_by_itself(stack: Stack, providers: Providers, jobs: dict[str, Json]) -> None:
+def test_no_job_goes_on_by_itself(stack: Stack, providers: Charging, jobs: dict[str, Json]) -> None:
     before = providers.calls
     assert not eventually(lambda: providers.calls > before, 2.0)
     assert all(stack.job(job["id"])["status"] == "paused" for job in jobs.values())
