@@ -135,6 +135,11 @@ class Model:
     profile: str | None = None
     constraint: Mapping[str, object] = field(default_factory=dict)
 
+    @property
+    def full_name(self) -> str:
+        """``connection/name``, whatever its label."""
+        return f"{self.connection}/{self.name}"
+
 
 class Stage(StrEnum):
     """The stage of a job to which a call belongs."""

@@ -90,7 +90,7 @@ def time_out_warnings(
         usage: The job's calls by stage and model.
         failed: The job's failed calls.
     """
-    for model in dict.fromkeys(f"{each.connection}/{each.name}" for each in models):
+    for model in dict.fromkeys(each.full_name for each in models):
         late = [
             each
             for each in failed

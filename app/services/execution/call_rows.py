@@ -13,6 +13,7 @@ from app.domain.providers.model import ChatReply, ChatRequest, Model, Stage, Usa
 from app.domain.providers.parameters import most_output_tokens
 from app.ports import FailureKind, ModelCallError, PriceBook
 from app.services.execution.result_writer import Batch, BatchWriter
+from app.services.providers.call_rules import has_price
 from app.telemetry.metrics import Calls
 from app.telemetry.tracing import call_ended
 
@@ -84,10 +85,9 @@ def priced_worst_case(
         ModelCallError: If its job has a limit in dollars and the model's price is not known any more.
     """
     model = request.model
-    if claim.dollars and prices.price(model, Usage(1, 1)).usd is None:
-        name = f"{model.connection}/{model.name}"
+    if claim.dollars and not has_price(prices, model):
         raise ModelCallError(
-            f"the job has a limit in dollars, and no price is known for {name}",
+            f"the job has a limit in dollars, and no price is known for {model.full_name}",
             kind=FailureKind.JOB,
             code=PRICE_UNKNOWN,
         )

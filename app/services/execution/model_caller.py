@@ -306,7 +306,7 @@ class ModelCaller:
 def _unreachable(error: ProviderUnreachableError, model: Model) -> JobMustStopError:
     lasted = timedelta(seconds=round(error.seconds))
     words = f"the provider's server could not be reached for {lasted} (h:mm:ss): {error}"
-    return JobMustStopError(PROVIDER_UNREACHABLE, words, f"{model.connection}/{model.name}")
+    return JobMustStopError(PROVIDER_UNREACHABLE, words, model.full_name)
 
 
 def _observed_failure(error: ModelCallError, request: ChatRequest, took_ms: float) -> Observation:

@@ -204,8 +204,7 @@ class Permit:
         budgets, request = self._permits.budgets, self._request
         body = self._permits.chat.body_bytes(request)
         most = priced_worst_case(self._permits.prices, request, body, self._claim)
-        name = f"{request.model.connection}/{request.model.name}"
-        wanted, is_short = Wanted(self._call_id, self._claim, most, name), False
+        wanted, is_short = Wanted(self._call_id, self._claim, most, request.model.full_name), False
         while True:
             if is_short or budgets.is_short(self._claim.job_id):
                 await budgets.reserve(wanted, patient=True)

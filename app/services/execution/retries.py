@@ -62,8 +62,7 @@ def must_stop(
     error: ModelCallError, model: Model, stage: Stage, *, alike: int | None = None
 ) -> JobMustStopError:
     """What a call ends with after whose answer no call of its kind can succeed."""
-    name = f"{model.connection}/{model.name}"
-    return JobMustStopError(error.code, str(error), name, stage, error.status, alike=alike)
+    return JobMustStopError(error.code, str(error), model.full_name, stage, error.status, alike=alike)
 
 
 class CallFailedError(Exception):

@@ -53,6 +53,7 @@ from app.services.errors import SpendingCapError
 from app.services.execution.call_rows import worst_case
 from app.services.identifiers import new_id
 from app.services.keys.tenant_limits import payers as payers_of
+from app.services.providers.call_rules import has_price
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.model_parameters import UNKNOWN, parameters_of, sent_of
@@ -369,13 +370,14 @@ async def _within_caps(
 
 
 async def _hold(deps: CheckDependencies, payers: Payers, model: Model, nanos: int) -> None:
-    unpriced = deps.prices.price(model, Usage(1, 1)).usd is None
+    unpriced = not has_price(deps.prices, model)
     async with deps.engine.begin() as connection:
         await budgets.charge(connection, payers, nanos)
         for cap in await budgets.read_caps(connection, payers):
             if unpriced:
-                name = f"{model.connection}/{model.name}"
-                raise SpendingCapError(f"the {cap.of} has a spending cap, and no price is known for {name}")
+                raise SpendingCapError(
+                    f"the {cap.of} has a spending cap, and no price is known for {model.full_name}"
+                )
             if cap.nanos_taken > cap.nanos_limit:
                 left = max(0, cap.nanos_limit - (cap.nanos_taken - nanos))
                 raise SpendingCapError(
@@ -445,7 +447,7 @@ def _reply(reply: ChatReply) -> CheckedReply:
 
 
 def _error(error: ModelCallError, model: Model) -> CheckError:
-    name, words = f"{model.connection}/{model.name}", str(error)
+    name, words = model.full_name, str(error)
     return CheckError(
         code=error.code,
         status=error.status,

@@ -42,7 +42,6 @@ from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
 from app.domain.jobs.stage_estimate import StageEstimate, follow_ups
 from app.domain.jobs.status import JobStatus
-from app.domain.providers.model import Usage
 from app.ports import PriceBook, Queue
 from app.services.errors import CallNotAllowedError, IdempotencyConflictError, SpendingCapError
 from app.services.execution.stopping import settle
@@ -61,7 +60,7 @@ from app.services.jobs.existing_texts import (
 from app.services.jobs.planning import Check, Gone, PlanningPool
 from app.services.jobs.text_sources import exemplars_of_answers, exemplars_of_source, stored_texts
 from app.services.keys.tenant_limits import payers as payers_of
-from app.services.providers.call_rules import CallRules
+from app.services.providers.call_rules import CallRules, has_price
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
 from app.services.sets.sets import kept_sets, sets_named
@@ -252,13 +251,7 @@ def _refuse_unpriced(prices: PriceBook, wanted: JobIn, resolution: Resolution) -
 def _unpriced(prices: PriceBook, resolution: Resolution) -> str:
     """The models that are called and have no known price."""
     return ", ".join(
-        sorted(
-            {
-                f"{model.connection}/{model.name}"
-                for model in resolution.spec.called
-                if prices.price(model, Usage(1, 1)).usd is None
-            }
-        )
+        sorted({model.full_name for model in resolution.spec.called if not has_price(prices, model)})
     )
 
 

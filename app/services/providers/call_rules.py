@@ -54,7 +54,7 @@ class CallRules:
             name = f"{name_in(model.connection)}/{model.name}"
             for code, problem in _problems(found, model, facts, spec, untrusted=untrusted):
                 raise CallNotAllowedError(code, problem, name)
-            if facts.in_dollars and self.prices.price(model, Usage(1, 1)).usd is None:
+            if facts.in_dollars and not has_price(self.prices, model):
                 problem = f"no price is known for {name}, and the job has to keep a limit in US dollars"
                 raise CallNotAllowedError(PRICE_UNKNOWN, problem, name)
 
@@ -68,6 +68,11 @@ class CallRules:
             problem = f"there is no connection named {name!r}"
             raise CallNotAllowedError(UNKNOWN_CONNECTION, problem, f"{name}/{model.name}")
         return found
+
+
+def has_price(prices: PriceBook, model: Model) -> bool:
+    """Return whether the model's price is known."""
+    return prices.price(model, Usage(1, 1)).usd is not None
 
 
 def called_models(spec: JobSpec, *, preparing: bool) -> Iterator[Model]:
