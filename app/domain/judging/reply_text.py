@@ -56,8 +56,7 @@ _CIRCLED = re.compile(r"[①-⑩❶-❿➀-➓](?=(\s?[^\W\d])?)")
 
 def _in_plain_digits(text: str) -> str:
     """Write a circled number as an option's number; several of them count the items of a list and stay."""
-    circled = _CIRCLED.findall(text)
-    if not circled or len({found[0] for found in _CIRCLED.finditer(text)}) > 1:
+    if len({found[0] for found in _CIRCLED.finditer(text)}) != 1:
         return text
     return _CIRCLED.sub(
         lambda found: f"{unicodedata.numeric(found[0]):.0f}" + (")" if found[1] else ""), text
