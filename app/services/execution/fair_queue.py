@@ -255,12 +255,12 @@ class FairQueue:
         few = tenant.in_flight < min(FIRST_CALLS, self._in_flight) and not tenant.at_limiter
         if not few or self._in_flight >= self._limit + FIRST_CALLS:
             return False
-        # Where slots are shared by time, a few long calls in flight may be more than a tenant's share. A tenant whose
-        # calls all wait at the limiter can't use its share now: other workers have its slots.
-        return not self._by_time or all(
-            tenant.at <= other.at
-            for other in self._tenants.values()
-            if other.waiting and other.in_flight > other.at_limiter
+        # Where slots are shared by time, a few long calls in flight may be more than a tenant's share. If all calls of
+        # this worker wait at the limiter, other workers have the slots, and holding a tenant back gives nobody a turn.
+        return (
+            not self._by_time
+            or self._in_flight == self._at_limiter
+            or all(tenant.at <= other.at for other in self._tenants.values() if other.waiting)
         )
 
     def _has_room(self) -> bool:

@@ -75,7 +75,7 @@ async def test_long_and_short_calls_have_equal_shares_of_the_slots(
     seconds = {name: sum(each.seconds[name] for each in working) for name in SECONDS}
     total = sum(seconds.values())
     assert total > 0.85 * 4 * WHILE_SECONDS
-    assert seconds["judge"] / total == pytest.approx(0.5, abs=0.06)
+    assert seconds["judge"] / total == pytest.approx(0.5, abs=0.1)
 
 
 @pytest.mark.parametrize(("limit", "judges"), [(50, 200), (64, 300)])
