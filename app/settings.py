@@ -15,6 +15,7 @@ from pydantic_settings import BaseSettings, SettingsConfigDict
 from app.domain.providers.addresses import is_loopback
 from app.domain.providers.reuse import KEPT_DAYS
 from app.domain.suggestion import did_you_mean, nearest
+from app.domain.validation import message
 from app.guard.addresses import parse_networks
 from app.guard.targets import Guard
 from app.redis_server import RedisServer, redis_server
@@ -595,7 +596,7 @@ def _wrong(error: "ErrorDetails") -> str:
     variable = variables().get(name, name)
     if name == "key_pepper" and error["type"] == "too_short":
         return f"{variable}: has {error['ctx']['actual_length']} characters but {PEPPER_BYTES} are needed. {_NEW_PEPPER}"
-    return f"{variable}: {error['msg'].removeprefix('Value error, ')}"
+    return f"{variable}: {message(error)}"
 
 
 def environment() -> Mapping[str, str]:

@@ -32,7 +32,7 @@ def field_error(found: Mapping[str, Any], body: Any, model: Any = None) -> Field
         if is_member:
             value = value[token]
     pointer = "/" + "/".join(tokens) if tokens else ""
-    return FieldError(pointer, _message(found) + _suggestion(found, model))
+    return FieldError(pointer, message(found) + _suggestion(found, model))
 
 
 _PLAIN_MESSAGES: Mapping[str, str] = {
@@ -42,6 +42,9 @@ _PLAIN_MESSAGES: Mapping[str, str] = {
     "model_type": "must be an object",
     "model_attributes_type": "must be an object",
     "list_type": "must be a list",
+    "tuple_type": "must be a list",
+    "set_type": "must be a list",
+    "frozen_set_type": "must be a list",
     "string_type": "must be text",
     "string_unicode": "must not contain lone surrogates",
     "int_type": "must be a whole number",
@@ -76,8 +79,8 @@ def _models_in(annotation: Any) -> Iterator[type[BaseModel]]:
         yield from _models_in(part)
 
 
-def _message(found: Mapping[str, Any]) -> str:
-    """What is wrong with a field, as a clause whose subject is the field."""
+def message(found: Mapping[str, Any]) -> str:
+    """Return one of pydantic's errors as a clause whose subject is the field."""
     plain = _PLAIN_MESSAGES.get(found["type"])
     if plain is not None:
         return plain

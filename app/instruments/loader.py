@@ -19,6 +19,7 @@ from app.domain.instruments.persona import Persona
 from app.domain.instruments.refusal import RefusalRules
 from app.domain.instruments.segmentation import PunktRules
 from app.domain.instruments.task import AtomicTask
+from app.domain.validation import message
 from app.instruments.forms import (
     DimensionsFile,
     InstructionsFile,
@@ -234,7 +235,7 @@ def _checked(path: str, content: object, form: type[_FormT], context: object = N
     try:
         return form.model_validate(content, context=context)
     except ValidationError as error:
-        faults = "; ".join(f"{_field(fault['loc'])}: {fault['msg']}" for fault in error.errors())
+        faults = "; ".join(f"{_field(fault['loc'])}: {message(fault)}" for fault in error.errors())
         raise InstrumentError(f"{path}: {faults}") from error
 
 

@@ -286,6 +286,7 @@ def _cells(operator: str, job: str, environment: Mapping[str, str]) -> int:
     from app.domain.errors import InvalidJobError  # noqa: PLC0415
     from app.domain.jobs.request import JobIn  # noqa: PLC0415
     from app.domain.jobs.resolve import resolve  # noqa: PLC0415
+    from app.domain.validation import message  # noqa: PLC0415
     from app.instruments.grouped_loader import load_grouped  # noqa: PLC0415
     from app.instruments.hardened_loader import load_hardened  # noqa: PLC0415
     from app.instruments.loader import load_atomic  # noqa: PLC0415
@@ -303,7 +304,7 @@ def _cells(operator: str, job: str, environment: Mapping[str, str]) -> int:
         request = JobIn.model_validate(yaml.safe_load(job))
         return len(resolve(request, make_catalog(*words, RULES, connections)).cells)
     except ValidationError as error:
-        told = [f"{'/'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+        told = [f"{'/'.join(map(str, each['loc']))}: {message(each)}" for each in error.errors()]
     except InvalidJobError as error:
         told = [f"{each.pointer.lstrip('/')}: {each.message}" for each in error.errors]
     raise CommandError("; ".join(told))

@@ -24,7 +24,7 @@ SECRET = "not-a-key-but-a-secret"
 @pytest.mark.parametrize(
     ("process", "variables", "reason"),
     [
-        ("api", {"ASSAY_MAX_STREAMS": "0"}, "ASSAY_MAX_STREAMS: Input should be greater than or equal to 1"),
+        ("api", {"ASSAY_MAX_STREAMS": "0"}, "ASSAY_MAX_STREAMS: must be greater than or equal to 1"),
         ("api", {"ASSAY_CONFIG": "/missing/assay.yaml"}, "ASSAY_CONFIG: /missing/assay.yaml: No such file"),
         ("worker1", {"REDIS_URL": SECRET}, "REDIS_URL: must be a URL that begins with redis://"),
         (

@@ -15,6 +15,7 @@ from app.domain.judging.prompt_injection import Suspicion
 from app.domain.judging.text_notes import TextNotes
 from app.domain.judging.verdict import Unread
 from app.domain.providers.model import FinishReason, Stage
+from app.domain.validation import message
 
 Row = Mapping[str, Any]
 _MOST = 32_767
@@ -113,7 +114,7 @@ class RowChecks:
         try:
             _NOTES.validate_python(row.get("notes"))
         except ValidationError as error:
-            raise WrongRowError(f"notes: {error.errors()[0]['msg']}") from error
+            raise WrongRowError(f"notes: {message(error.errors()[0])}") from error
         if not self._again.sentences(row):
             raise WrongRowError("unit_starts, unit_ends: not the sentences that the text is split into")
         self._units[cell.ordinal, run, item] = len(starts)

@@ -20,6 +20,7 @@ from pydantic import (
 from app.domain.keys.allowed_models import is_allowed, models_of
 from app.domain.providers.extra import fixed_field
 from app.domain.providers.model import ConnectionKind, ServerName
+from app.domain.validation import message
 from app.guard.targets import Guard
 from app.telemetry.redaction import traces_of
 
@@ -343,7 +344,7 @@ def _validated(content: object) -> _File:
     try:
         parsed = _File.model_validate(content)
     except ValidationError as error:
-        problems = [_problem(found["loc"], found["msg"]) for found in error.errors(include_input=False)]
+        problems = [_problem(found["loc"], message(found)) for found in error.errors(include_input=False)]
     else:
         reserved = sorted({SIMULATED, SIMULATED_ANTHROPIC} & parsed.connections.keys())
         problems = [f"connections.{name}: the name is the simulator's" for name in reserved]
@@ -352,9 +353,9 @@ def _validated(content: object) -> _File:
     raise ConnectionsError("; ".join(problems))
 
 
-def _problem(location: tuple[int | str, ...], message: str) -> str:
+def _problem(location: tuple[int | str, ...], reason: str) -> str:
     place = ".".join(str(part) for part in location if part != "[key]")
-    return f"{place or 'the file'}: {message.removeprefix('Value error, ')}"
+    return f"{place or 'the file'}: {reason}"
 
 
 def _variable(env: Mapping[str, str], vendor: str, what: str) -> str | None:
@@ -364,12 +365,12 @@ def _variable(env: Mapping[str, str], vendor: str, what: str) -> str | None:
 def _connection(name: str, entry: _Entry, env: Mapping[str, str]) -> Connection:
     kind, default_url = VENDORS.get(name, (None, None))
     if entry.kind is None and kind is None:
-        raise ConnectionsError(f"connections.{name}.kind: Field required")
+        raise ConnectionsError(f"connections.{name}.kind: is required")
     if kind is not None and entry.kind not in {None, kind}:
         raise ConnectionsError(f"connections.{name}.kind: must be {kind} for this name")
     base_url = entry.base_url or (_environment_url(name, env) or default_url if kind else None)
     if base_url is None:
-        raise ConnectionsError(f"connections.{name}.base_url: Field required")
+        raise ConnectionsError(f"connections.{name}.base_url: is required")
     if entry.batches and entry.kind == "completions":
         raise ConnectionsError(f"connections.{name}.batches: the wire format completions has no batches")
     if entry.server and entry.kind == "anthropic":

@@ -26,6 +26,7 @@ from app.domain.jobs.bundle import (
     VERSION,
     BundleHeader,
 )
+from app.domain.validation import message
 from app.importers.inspect_log import check_overlaps
 
 M = TypeVar("M", bound=BaseModel)
@@ -182,7 +183,7 @@ def _check_structure(path: str, text: bytes, line: int | None = None) -> None:
 def told(path: str, error: ValidationError) -> InvalidJobError:
     """What a model said of a file."""
     fields = [
-        FieldError("/" + "/".join([path, *map(str, each["loc"])]), each["msg"])
+        FieldError("/" + "/".join([path, *map(str, each["loc"])]), message(each))
         for each in error.errors(include_url=False, include_input=False)
     ]
     return InvalidJobError(fields[:20])

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.request import JobIn
+from app.domain.validation import message
 
 _OF_JUDGING = (
     "judges",
@@ -60,7 +61,7 @@ def _validated(body: dict[str, Any]) -> tuple[JobIn, dict[str, Any]]:
         return JobIn.model_validate(body), body
     except ValidationError as error:
         found = [
-            FieldError("/" + "/".join(map(str, each["loc"])), each["msg"])
+            FieldError("/" + "/".join(map(str, each["loc"])), message(each))
             for each in error.errors(include_url=False, include_input=False)
         ]
         raise InvalidJobError(found) from error

@@ -533,7 +533,7 @@ class TestUp:
     @pytest.mark.parametrize(
         ("variables", "reason"),
         [
-            ({"ASSAY_WORKERS": "many"}, "ASSAY_WORKERS: Input should be a valid integer"),
+            ({"ASSAY_WORKERS": "many"}, "ASSAY_WORKERS: must be a whole number"),
             (
                 {"REDIS_URL": "redis://127.0.0.1:9/abc"},
                 "REDIS_URL: its path must be the number of a database",

@@ -89,8 +89,8 @@ class TestInvalidData:
     @pytest.mark.parametrize(
         ("file", "old", "new", "message"),
         [
-            ("atomic/v1/dimensions.yaml", "name: openness", "nam: openness", r"dimensions\.yaml: dimensions\.0\.name: Field required"),
-            ("atomic/v1/dimensions.yaml", "name: openness", "name: openness\n    x: 1", r"dimensions\.yaml: dimensions\.0\.x: Extra"),
+            ("atomic/v1/dimensions.yaml", "name: openness", "nam: openness", r"dimensions\.yaml: dimensions\.0\.name: is required"),
+            ("atomic/v1/dimensions.yaml", "name: openness", "name: openness\n    x: 1", r"dimensions\.yaml: dimensions\.0\.x: unknown"),
             ("atomic/v1/dimensions.yaml", "maximum: 5", "maximum: 1", r"dimensions\.yaml: scale: .*must exceed its minimum"),
             ("atomic/v1/dimensions.yaml", "maximum: 5", "maximum: 5\n  width: 4", r"dimensions\.yaml: scale\.width"),
             ("atomic/v1/dimensions.yaml", " 3) Neither open", " 4) Neither open", r"dimensions\.yaml: .*options of O must offer"),

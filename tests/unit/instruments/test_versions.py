@@ -109,7 +109,7 @@ class TestLaterVersion:
             (DIARY + DIARY.partition("tasks:")[2], "given twice: diary"),
             (DIARY.replace("{context}", "{question}"), "prompt must contain exactly"),
             (DIARY.replace("these: {dimension}", "these: {persona}"), "grouped_criterion may contain only"),
-            ("tasks: [{id: essai, prompt: '{context}'}]", r"tasks\.\d\.title: Field required"),
+            ("tasks: [{id: essai, prompt: '{context}'}]", r"tasks\.\d\.title: is required"),
         ],
     )
     def test_is_checked_as_a_whole(self, root: Path, words: str, message: str) -> None:
