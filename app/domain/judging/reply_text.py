@@ -3,9 +3,10 @@
 A JSON field, a tag, a box, ``[[4]]`` and ``[RESULT] 4`` become ``answer: 4``. Quotations and other fields and tags are blanked.
 """
 
+import json
 import re
 import unicodedata
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.resources import files
 from typing import Any, NamedTuple
 
@@ -47,7 +48,9 @@ def plain(raw: str) -> str:
     text = first_turn(after_thoughts(raw).rpartition("</think>")[2])
     if not text.isascii():
         text = "".join(map(_plain_character, _in_plain_digits(_UNIT_POWER.sub("", text))))
-    return _SPACES.sub(" ", text.lower().strip())
+    text = text.lower().strip()
+    spaced = "  " in text or "\t" in text or "\r" in text or not text.isascii()
+    return _SPACES.sub(" ", text) if spaced else text
 
 
 _UNIT_POWER = re.compile(r"(?<=[^\W\d_])[²³⁰¹⁴-⁹₀-₉]+")
@@ -79,29 +82,32 @@ def _plain_character(character: str) -> str:
 
 def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
     """Rewrite a plain reply; see above. Works in linear time."""
-    text = _without_fence(text)
-    text = _unquoted_lines(text)
+    text = _without_fence(text) if "```" in text or "~~~" in text else text
+    text = _unquoted_lines(text) if ">" in text else text
     text = _RULE.sub("", text) if "|" in text else text
     text = _HEADINGS.sub("\n", text) if "#" in text else text
-    text = _RULED_OUT.sub("", text.replace("e.g.", "example:")) if _TWO_NUMBERS.search(text) else text
+    text = text.replace("e.g.", "example:") if "e.g." in text else text
+    text = _RULED_OUT.sub("", text) if _TWO_NUMBERS.search(text) else text
     text = _calls(text, is_name) if "<" in text else text
-    text = _json(text, is_name, is_value, is_told) if ":" in text else text
-    text = _tags(text, is_name)
-    text = _quotations(_DECLARED.sub(r"\1\2", text) if '"' in text else text, is_value)
+    text = _json(text, is_name, is_value, is_told) if "{" in text and ":" in text else text
+    text = _tags(text, is_name) if "<" in text else text
+    text = _DECLARED.sub(r"\1\2", text) if '"' in text else text
+    text = _quotations(text, is_value) if '"' in text or "'" in text else text
     if "\\" in text or "$" in text:
         text = _LATEX_TEXT.sub(r"\1", text)
         text = _LATEX_NUMBER.sub(lambda found: f" {found[1] or found[2] or found[3]} ", text)
-    if "\n" in text:
+    if "\n" in text and ":" in text:
         items = set(_LIST_ITEM.findall(text))
         text = _CONTINUED_LINE.sub(lambda m: m[0] if _is_list(m[1], items, is_value) else ": " + m[1], text)
     text = _BOX.sub(r"\nanswer: \1\n", text) if "\\" in text else text
     if "[" in text or "<<" in text:
         text = _DOUBLE_BRACKETS.sub(lambda found: f"\nanswer: {found[1] or found[2]}\n", text)
         text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
-    return _MARKUP.sub("", text.replace("_", " "))
+    text = _STARS.sub("", text) if "*" in text else text
+    return text.replace("`", "").replace('"', "").replace("_", " ")
 
 
-_TWO_NUMBERS = re.compile(r"\d[^\d\n]{1,30}\d|e\.g\.")
+_TWO_NUMBERS = re.compile(r"\d[^\d\n]{1,30}\d")
 _RULED_OUT = re.compile("|".join(WORDS["ruled_out"]))
 _RULE = re.compile(
     r"^[^\S\n]*\|[^\S\n:|-]*-[^\S\n:|-]*(?:\n|$)|^[^\S\n]*\|[ :|-]+\|[^\S\n]*(?:\n|$)", re.MULTILINE
@@ -129,7 +135,8 @@ _DOUBLE_BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]|<<<?([^<>\n]{1,80})>?>
 _BRACKETED_NAME = re.compile(r"\[([^\W\d][\w ]{2,30})\][*:]*\s*(?=\S)")
 _CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*(?![-•*]\s)([^\n]*)")
 _LIST_ITEM = re.compile(r"^[^\S\n]*[*_]*(\d{1,2})[.)][^\S\n]+[*_]*[^\W\d]", re.MULTILINE)
-_MARKUP = re.compile(r"(?<!\d)\*+|\*+(?!\d)|[`\"]")
+_STARS = re.compile(r"\*(?!(?<=\d\*)\d)")
+"""Matches stars, but not a multiplication."""
 
 
 def _is_list(line: str, items: set[str], is_value: IsValue) -> bool:
@@ -139,8 +146,6 @@ def _is_list(line: str, items: set[str], is_value: IsValue) -> bool:
 
 
 def _without_fence(text: str) -> str:
-    if "```" not in text and "~~~" not in text:
-        return text
     return _FENCE.sub("", _CODE.sub(BLANK, _SHOWN_FENCE.sub(BLANK, text))).strip()
 
 
@@ -149,8 +154,6 @@ _QUOTED_LINE = re.compile(r"^[^\S\n]*>(?:[^\S\n]|$).*$", re.MULTILINE)
 
 def _unquoted_lines(text: str) -> str:
     """Strip the signs of a block quotation if it is the whole reply, else blank the quoted lines."""
-    if ">" not in text:
-        return text
     lines = [line for line in text.split("\n") if line.strip()]
     if all(_QUOTED_LINE.match(line) for line in lines):
         return "\n".join(line.lstrip()[1:].strip() for line in lines)
@@ -199,8 +202,6 @@ _TAG = re.compile(r"<(/?)([a-z][\w -]{0,30})>")
 
 def _tags(text: str, is_name: IsName) -> str:
     """Unwrap tags that are named like a score and blank the content of others that begin a line."""
-    if "<" not in text:
-        return text
     text = _VALUE_TAG.sub(lambda found: f"\nanswer: {found[2]}\n" if is_name(found[1]) else found[0], text)
     parts: list[str] = []
     end, closing = 0, ""
@@ -237,7 +238,7 @@ class _Field(NamedTuple):
 
 _JSON_START = re.compile(r"^[^\S\n]*(?:json\s*)?([{\[])(?=\s*[{\"'\w])", re.MULTILINE)
 _JSON_TOKEN = re.compile(
-    r"""\s+|//[^\n]*|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([+-]?[\w.][\w.+/-]*)|([{}\[\]:,])|(.)""",
+    r"""(?:\s+|//[^\n]*)*+(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([+-]?[\w.][\w.+/-]*)|([{}\[\]:,])|(.))""",
     re.DOTALL,
 )
 _JSON_FIELD = re.compile(r"""["']([\w -]{1,40})["']\s*:\s*("(?:[^"\\\n]|\\.)*"|[^\s,}\]]+)""")
@@ -270,23 +271,35 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
     return "\n".join([text[: start.start(1)], *told, *lines, BLANK, text[end:].lstrip("]` \n")])
 
 
-def _fields(body: str, is_name: IsName) -> Iterator[_Field]:
-    """Yield the fields of an object and of its nested objects, unless they are somebody else's ("example").
+def _fields(body: str, is_name: IsName) -> Iterable[_Field]:
+    """Return the fields of an object and of its nested objects, unless they are somebody else's ("example")."""
+    if body.count("{") == 1 and "[" not in body and "\\" not in body:
+        try:
+            return [_Field(key, _JSON_WORDS.get(value, value)) for key, value in _FLAT_JSON.decode(body)]
+        except ValueError:
+            pass  # not quite JSON
+    return _walked_fields(body, is_name)
+
+
+_FLAT_JSON = json.JSONDecoder(
+    object_pairs_hook=list, parse_int=str, parse_float=str, parse_constant=str, strict=False
+)
+_JSON_WORDS = {None: "null", True: "true", False: "false"}
+
+
+def _walked_fields(body: str, is_name: IsName) -> Iterator[_Field]:
+    """Yield the fields of what may not quite be JSON.
 
     A broken string ends the walk: what looks like a score field behind it is yielded as well, so that it can contradict.
     """
     stack: list[tuple[str, str]] = []
-    key, last, at = "", "", 0
-    while at < len(body):
-        token = _JSON_TOKEN.match(body, at)
-        assert token is not None  # noqa: S101 - the last alternative takes any character
+    key, last = "", ""
+    for token in _JSON_TOKEN.finditer(body):
         string, word, sign, other = token.groups()
         if other or ((string or word) and last not in {"", "{", "[", ":", ","}):
-            yield from (
-                _Field(f[1], f[2].strip("\"'")) for f in _JSON_FIELD.finditer(body, at) if is_name(f[1])
-            )
+            rest = _JSON_FIELD.finditer(body, token.start())
+            yield from (_Field(f[1], f[2].strip("\"'")) for f in rest if is_name(f[1]))
             return
-        at = token.end()
         if sign in {"{", "["}:
             stack.append((sign, key))
             key = ""

@@ -16,6 +16,7 @@ from app.domain.judging.reply_claims import (
     Claim,
     Reader,
     denies,
+    has_any,
     reader,
     taken_back,
 )
@@ -122,7 +123,8 @@ def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Ver
 def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     raw: str, scale: Scale, read: Reader, readings: dict[str, Verdict]
 ) -> Verdict:
-    text = OPENING.sub("", plain(raw))
+    text = plain(raw)
+    text = text[opening.end() :] if (opening := OPENING.match(text)) else text
     if not text:
         return unparsed(Unread.EMPTY)
     option = read.bare_option(text)
@@ -141,7 +143,7 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     if not claims:
         if _ONLY_NOT_APPLICABLE.fullmatch(text.strip(string.punctuation + string.whitespace)):
             return NOT_APPLICABLE
-        refused = not _DIGIT.search(text) and _REFUSAL.match(text) is not None
+        refused = not _DIGIT.search(text) and _REFUSAL.match(text.lstrip()) is not None
         return REFUSED if refused else unparsed(Unread.NO_ANSWER)
     numbers = {_NULL_DECIMALS.sub("", claim.number) for claim in claims if claim.number is not None}
     verdicts = {number: readings.get(number) for number in numbers}
@@ -181,8 +183,10 @@ _LONGEST_PART = 5_000
 _FIELD = re.compile(r"(?:^|\n)[^\S\n]*[^\W\d][\w ]{1,20}:\s*\Z")
 """Matches the name of a field whose value follows."""
 _DIGIT = re.compile(r"\d")
+_LONGEST_ORDINAL = 40
 _NUMERALS = {word: str(n) for n, word in enumerate(WORDS["numerals"], 1)}
 _NUMERAL = "|".join(_NUMERALS)
+_SPELLED = re.compile(rf"\s(?:{_NUMERAL})(?![^\W\d_])")
 _SPELLED_VALUE = re.compile(
     rf"((?:[:=]|\bout of|\b(?:is|an?))\s+)({_NUMERAL})(?= out of (?:\d|{_NUMERAL})\b|\s?(?:[.,;!()\n]|$))"
 )
@@ -200,7 +204,7 @@ _ONLY_NOT_APPLICABLE = re.compile(
     rf"(?:[^\W\d]+(?: is)?[\s:]+){{0,4}}?{NOT_APPLICABLE_WORDS}(?: appl(?:ies|y)| fits?)?"
 )
 _DECLINED = re.compile(
-    r"\bi(?:'m| am)? (?:can't|cannot|can not|won't|will not|unable to|refuse to|decline to) (?:\w+ ){0,2}?(?:rate|score|judge|evaluate|grade)\b"
+    r"i(?<!\wi)(?:'m| am)? (?:can't|cannot|can not|won't|will not|unable to|refuse to|decline to) (?:\w+ ){0,2}?(?:rate|score|judge|evaluate|grade)\b"
 )
 _REFUSAL = re.compile(
     r"(?:i'm|i am) sorry\b|sorry\b|i apologi[sz]e\b|i(?:'d| would) (?:rather|prefer) not\b|"
@@ -234,9 +238,11 @@ def _scale_patterns(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
 
 def _in_digits(text: str) -> str:
     """Write numbers and ordinals in words as digits where a value stands."""
-    option = _ORDINAL_OPTION.fullmatch(text)
+    option = _ORDINAL_OPTION.fullmatch(text) if len(text) <= _LONGEST_ORDINAL else None
     if option is not None:
         return option[1] or _ORDINAL_OPTIONS[option[2]]
+    if not has_any(text, WORDS["numerals"]) or _SPELLED.search(text) is None:
+        return text
     found = _SPELLED_VALUE.sub(_digit, text)
     # "four out of five": the second number follows a value only once the first is one.
     return text if found == text else _SPELLED_VALUE.sub(_digit, found)
@@ -263,6 +269,8 @@ def _without_scale(text: str, scale: Scale) -> str:
 
 def _contradicts(text: str, number: int, claims: list[Claim], read: Reader, scale: Scale) -> bool:
     """Tell whether the reply names another option by its words, or says of the number what another option says."""
+    if len(claims) == 1 and read.names_only(text, number):
+        return False
     own = False
     others: list[tuple[int, int]] = []
     for before, option, denied, at in read.mentions(text):
