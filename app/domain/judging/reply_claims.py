@@ -210,9 +210,10 @@ _BULLET = re.compile(r"^[^\S\n]*(?:[-•·+](?=\s+[^\W\d])|[|#>=]+)?[^\S\n]*")
 _CONCLUSION = re.compile(_word(_all("conclusions")))
 _LEADING = re.compile(rf"(?:{_word([*_all('conclusions'), *WORDS['connectives']])}[,:]?\s*)+")
 _CLAUSE = re.compile(
-    rf"[\s,:;–—(\[](?:(?<!\s)\s*|(?<=\s)(?:-\s*|\s*(?={_word([*_all('conclusions'), *WORDS['connectives']])})))"
+    rf"[ ,:;(\[](?:(?<! ) *|(?<= )(?:- *| *(?={_word([*_all('conclusions'), *WORDS['connectives']])})))"
 )
-_UNSPACED_CLAUSE = re.compile(rf"{_CLAUSE.pattern}|(?={_any(_by_script(_all('conclusions'))[1])})")
+"""Matches what a clause of an English sentence begins with."""
+_FOREIGN_CLAUSE = re.compile(rf"[–—]\s*|{_CLAUSE.pattern}|(?={_any(_by_script(_all('conclusions'))[1])})")
 _ADVERB = (
     rf"(?!{_any(WORDS['denials'])}\b)(?!(?:near|almost|possib|potential|initial|original|previous)ly)\w+ly"
 )
@@ -240,7 +241,11 @@ _CONDITIONAL = re.compile(
 _REASON = re.compile(rf"[\s(,;:.–—-]*{_word(WORDS['reasons'])}")
 _PERSON = re.compile(rf"(?:the |this )?{_word(WORDS['persons'])}")
 _DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
-_SPELLED_WORDS = (*WORDS["spelled"], "\0")
+_SPELLED_WORDS = (
+    "\0",
+    *(word for word in WORDS["spelled"] if word != "ten"),
+    *(sign + "ten" for sign in " \n([':=~/|-"),  # not as in "sentence"
+)
 _SPELLED = re.compile(rf"[\d\x00\W](?:(?<=[\d\x00])|{_any(WORDS['spelled'])}\b)")
 """Matches, in a text that begins with no letter, what may stand in the place of a number."""
 _RETRACTED = _Phrases(word for words in WORDS["retractions"]["anywhere"].values() for word in words)
@@ -447,7 +452,7 @@ class Reader:
         signs = _NOT_APPLICABLE.may_be_in(text) or self.has_label(text)
         for index, line in enumerate(lines):
             after = lines[index + 1] if index + 1 < len(lines) else None
-            worded = signs or has_any(line.text, _SPELLED_WORDS)
+            worded = signs or has_any(f"\n{line.text}", _SPELLED_WORDS)
             if not (worded or line.has_digit) and not (
                 after.has_digit if after is not None else _dangles(line.text)
             ):
@@ -502,7 +507,7 @@ class Reader:
         self, sentence: str, rest: str, offset: int, *, signed: bool, last: bool
     ) -> Iterator[Claim]:
         lead = len(sentence) - len(sentence.lstrip())
-        clause = _CLAUSE if sentence.isascii() else _UNSPACED_CLAUSE
+        clause = _CLAUSE if sentence.isascii() else _FOREIGN_CLAUSE
         starts = [lead, *(found.end() for found in clause.finditer(sentence))]
         done = -1
         for start in starts:
@@ -560,7 +565,7 @@ class Reader:
                 end = head.end() if value is None else len(sentence)
                 return Claim(None, "", offset + end, firm=False)
             return None
-        hypothetical = (_HYPOTHETICAL.in_("; " + prefix.lstrip()) and not concluded) or (
+        hypothetical = (not concluded and _HYPOTHETICAL.in_("; " + prefix.lstrip())) or (
             " would " in f" {head[0]} "
             and not head[0].lstrip().startswith("i ")
             and prefix.strip()
@@ -571,6 +576,8 @@ class Reader:
         if hypothetical or asked:
             return None
         tail = sentence[value.end() :]
+        if not sentence[value.end(1) :].strip():
+            return Claim(value[1], rest, offset + value.end())
         if _CONDITIONAL.match(tail):
             return None
         if (

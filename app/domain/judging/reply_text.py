@@ -87,7 +87,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = _RULE.sub("", text) if "|" in text else text
     text = _HEADINGS.sub("\n", text) if "#" in text else text
     text = text.replace("e.g.", "example:") if "e.g." in text else text
-    text = _RULED_OUT.sub("", text) if _TWO_NUMBERS.search(text) else text
+    text = _RULED_OUT.sub("", text) if sum(map(text.count, "0123456789")) > 1 else text
     text = _calls(text, is_name) if "<" in text else text
     text = _json(text, is_name, is_value, is_told) if "{" in text and ":" in text else text
     text = _tags(text, is_name) if "<" in text else text
@@ -96,7 +96,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     if "\\" in text or "$" in text:
         text = _LATEX_TEXT.sub(r"\1", text)
         text = _LATEX_NUMBER.sub(lambda found: f" {found[1] or found[2] or found[3]} ", text)
-    if "\n" in text and ":" in text:
+    if ":" in text and _CONTINUED_LINE.search(text):
         items = set(_LIST_ITEM.findall(text))
         text = _CONTINUED_LINE.sub(lambda m: m[0] if _is_list(m[1], items, is_value) else ": " + m[1], text)
     text = _BOX.sub(r"\nanswer: \1\n", text) if "\\" in text else text
@@ -107,7 +107,6 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     return text.replace("`", "").replace('"', "").replace("_", " ")
 
 
-_TWO_NUMBERS = re.compile(r"\d[^\d\n]{1,30}\d")
 _RULED_OUT = re.compile("|".join(WORDS["ruled_out"]))
 _RULE = re.compile(
     r"^[^\S\n]*\|[^\S\n:|-]*-[^\S\n:|-]*(?:\n|$)|^[^\S\n]*\|[ :|-]+\|[^\S\n]*(?:\n|$)", re.MULTILINE
@@ -256,7 +255,8 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
         return text
     if text[: start.start(1)].count('"') % 2:
         return text
-    body = _ARGUMENTS.sub(lambda m: m[1] + m[2].replace('\\"', '"'), text[start.start(1) : end])
+    body = text[start.start(1) : end]
+    body = _ARGUMENTS.sub(lambda m: m[1] + m[2].replace('\\"', '"'), body) if '"{' in body else body
     told: list[str] = []
     lines: list[str] = []
     for key, value in _fields(body, is_name):

@@ -112,7 +112,7 @@ def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) 
 
 
 def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Verdict | None:
-    """Read ``Score: 4`` and ``{"score": 4}``, which need none of the rules for words."""
+    """Read ``Score: 4``, ``Therefore, the final score is 4.`` and ``{"score": 4}``, which need none of the rules for words."""
     found = _COMMON_FORM.fullmatch(raw) if len(raw) <= _LONGEST_COMMON_FORM else None
     if found is None or (found[2] and (found[2] != str(scale.maximum) or scale.minimum not in (0, 1))):
         return None
@@ -174,7 +174,8 @@ def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
 
 _LONGEST_COMMON_FORM = 80
 _COMMON_FORM = re.compile(
-    r"[\s*]*(?:final |overall )?(?:score|rating|answer)[*]*:[\s*]*(\d{1,4})(?: ?/ ?(\d{1,4}))?[\s*]*"
+    r"[\s*]*(?:(?:therefore|thus|so), )?(?:the )?(?:final |overall )?(?:score|rating|answer)(?:[*]*:| is:?)[\s*]*"
+    r"(\d{1,4})(?: ?/ ?(\d{1,4}))?[\s*.]*"
     r"|\s*(?:```(?:json)?\s*)?\{\s*\"(?:final_|overall_)?(?:score|rating)\"\s*:\s*\"?(\d{1,4})\"?\s*\}\s*(?:```)?\s*",
     re.IGNORECASE | re.ASCII,
 )
@@ -186,7 +187,7 @@ _DIGIT = re.compile(r"\d")
 _LONGEST_ORDINAL = 40
 _NUMERALS = {word: str(n) for n, word in enumerate(WORDS["numerals"], 1)}
 _NUMERAL = "|".join(_NUMERALS)
-_SPELLED = re.compile(rf"\s(?:{_NUMERAL})(?![^\W\d_])")
+_SPELLED_WORDS = [space + word for word in _NUMERALS for space in " \n"]
 _SPELLED_VALUE = re.compile(
     rf"((?:[:=]|\bout of|\b(?:is|an?))\s+)({_NUMERAL})(?= out of (?:\d|{_NUMERAL})\b|\s?(?:[.,;!()\n]|$))"
 )
@@ -241,7 +242,7 @@ def _in_digits(text: str) -> str:
     option = _ORDINAL_OPTION.fullmatch(text) if len(text) <= _LONGEST_ORDINAL else None
     if option is not None:
         return option[1] or _ORDINAL_OPTIONS[option[2]]
-    if not has_any(text, WORDS["numerals"]) or _SPELLED.search(text) is None:
+    if not has_any(text, _SPELLED_WORDS):
         return text
     found = _SPELLED_VALUE.sub(_digit, text)
     # "four out of five": the second number follows a value only once the first is one.
