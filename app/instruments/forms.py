@@ -224,7 +224,7 @@ class RefusalLanguage(Form):
     script: str | None = None
     alone: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
-    meta_signs: tuple[str, ...]
+    declining_signs: tuple[str, ...]
     terms: dict[Id, _Lines]
     lead_ins: _Lines
     model: _Lines

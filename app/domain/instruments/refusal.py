@@ -26,6 +26,7 @@ _SPEECH = (
     r"|\u300e[^\u300f]*\u300f)"
 )
 _OPENING_SPEECH = re.compile(rf"[\s*_#>]*{_SPEECH}[\s*_]*(?=[^\s*_])")
+_LATIN = re.compile("[a-z]")
 _ANY_SPEECH = re.compile(_SPEECH)
 
 
@@ -55,7 +56,7 @@ class LanguageRules:
         alone: Plain texts; one of them shows a text to be in this language alone.
         named: What a sentence has in which the model names itself, its maker or its training.
         signs: Plain texts, one of which each ``disclosure`` and ``leaving`` has; none given: all are matched.
-        meta_signs: Plain texts, one of which each ``meta``, ``disclosure`` and ``leaving`` has.
+        declining_signs: Plain texts, one of which each ``declining`` has.
     """
 
     terms: Mapping[str, tuple[str, ...]]
@@ -71,7 +72,7 @@ class LanguageRules:
     alone: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
-    meta_signs: tuple[str, ...] = ()
+    declining_signs: tuple[str, ...] = ()
 
 
 class _Language:
@@ -93,20 +94,24 @@ class _Language:
         self.aside = _compile(aside)
         self.alone = rules.alone
         self._signs = rules.signs
-        self._meta_signs = rules.meta_signs
+        self._declining_signs = rules.declining_signs
         self._named = [_compile(_loose(_any_of((each,), known))) for each in rules.named]
         self.disclosure = _compile(_any_of(rules.disclosure + rules.named + rules.leaving, known))
         self._declining = _compile(_any_of(rules.declining, known))
         self._meta = _compile(_any_of(rules.meta + rules.disclosure + rules.leaving, known))
         self._answered = _compile(known.get("answered", "(?!)"))
 
-    def may_be_meta(self, text: str) -> bool:
-        """Tell whether a text may speak of the model, its rules or the role as a role."""
-        return _has_any(text, self._meta_signs)
+    def may_decline(self, text: str) -> bool:
+        """Tell whether a sentence of a text may decline."""
+        return _has_any(text, self._declining_signs)
 
     def declines(self, sentence: str) -> bool:
         """Tell whether a sentence declines and speaks of the model, its rules or the role as a role."""
-        if not self._declining.search(sentence) or not self._meta.search(sentence):
+        if (
+            not self.may_decline(sentence)
+            or not self._declining.search(sentence)
+            or not self._meta.search(sentence)
+        ):
             return False
         return not self._answered.search(sentence)
 
@@ -208,7 +213,7 @@ class RefusalRules:
             return Refusal.YES
         if (
             (found and not action)
-            or self._declines(opening, [each for each in languages if each.may_be_meta(opening)])
+            or self._declines(opening, [each for each in languages if each.may_decline(opening)])
         ) and not self._in_story.search(said):
             return Refusal.YES
         if unsure and (
@@ -224,8 +229,8 @@ class RefusalRules:
                 return (each,)
         if text.isascii():
             return self._latin
-        others = [each for each in self._other if each.script and each.script.search(text)]
-        return (*self._latin, *others) if others else self._latin
+        latin = self._latin if _LATIN.search(text) else ()
+        return (*latin, *(each for each in self._other if each.script and each.script.search(text)))
 
     def _ends_of_marks(self, text: str) -> list[int]:
         """Where the marks of remarks out of character end: in brackets, or "OOC:" at the start."""
