@@ -383,6 +383,10 @@ class RateLimiter(Protocol):
         ...
 
 
+BY_PROVIDER = "provider"
+"""Source of a cost that the provider reports."""
+
+
 class Price(NamedTuple):
     """Cost of one call in US dollars.
 

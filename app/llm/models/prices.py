@@ -14,7 +14,7 @@ from app.domain.providers.model import Model, Usage
 from app.domain.providers.parameters import sets_allowed_extra
 from app.llm.connections.connections import BATCH_SHARE, Connection, Connections, ModelPrices
 from app.llm.models.price_names import is_named
-from app.ports import Price
+from app.ports import BY_PROVIDER, Price
 
 _LIBRARY = f"genai-prices {genai_prices.__version__}"
 _REFRESH_SECONDS = 60.0
@@ -88,7 +88,7 @@ class GenaiPriceBook:
         if reported is None:
             return price
         lowers = known is not None and known.trust_cost
-        return Price(reported, "provider") if price.usd is None or lowers or reported > price.usd else price
+        return Price(reported, BY_PROVIDER) if price.usd is None or lowers or reported > price.usd else price
 
 
 def price_lists(connections: Connections) -> list[str]:

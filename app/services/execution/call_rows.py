@@ -11,7 +11,7 @@ from app.domain.jobs.budget import Amount, most_input_tokens, nanos_of
 from app.domain.providers.failure import PRICE_UNKNOWN
 from app.domain.providers.model import ChatReply, ChatRequest, Model, Stage, Usage
 from app.domain.providers.parameters import most_output_tokens
-from app.ports import FailureKind, ModelCallError, PriceBook
+from app.ports import BY_PROVIDER, FailureKind, ModelCallError, PriceBook
 from app.services.execution.result_writer import Batch, BatchWriter
 from app.services.providers.call_rules import has_price
 from app.telemetry.metrics import Calls
@@ -151,7 +151,10 @@ def lost_row(attempt: Attempt, latency_ms: float, code: str, prices: PriceBook) 
 
 def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:
     """The row of a call that was answered, with its cost."""
-    usd = reply.reported_usd or _cost(attempt, reply.usage, prices)
+    usd = _cost(attempt, reply.usage, prices)
+    if reply.reported_usd is not None:  # without usable counts; it must not lower a cost that is unknown
+        reported = prices.price(attempt.model, Usage(0, 0, reported_usd=reply.reported_usd))
+        usd = reported.usd if reported.source == BY_PROVIDER else usd
     return _row(attempt, latency_ms, reply, reply.usage, usd)
 
 
