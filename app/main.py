@@ -47,6 +47,7 @@ from app.api.http.streams import Streams
 from app.api.http.traced import Traced
 from app.api.jobs import bundles, catalog, events, exports, imports, reports, responses, results, share_links
 from app.api.jobs import routes as jobs
+from app.api.keys import limits
 from app.api.keys import routes as api_keys
 from app.api.labels import flags
 from app.api.labels import routes as annotations
@@ -103,7 +104,7 @@ from app.services.results.figures import FigureDesk
 from app.services.results.noise import NoiseReader
 from app.services.results.read import ResultsReader
 from app.services.uploads.uploads import UploadDependencies
-from app.services.webhooks.webhooks import WebhookDependencies
+from app.services.webhooks.webhooks import WebhookDependencies, note_reader_end
 from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
@@ -147,6 +148,7 @@ RESOURCES = (
     schedules.router,
     webhooks.router,
     api_keys.router,
+    limits.router,
     connections.router,
     catalog.router,
     model_routes.router,
@@ -323,10 +325,12 @@ def _services(settings: Settings) -> Services:
         window=settings.shard_window,
         max_planned_calls=settings.max_planned_calls,
         confirm_calls_above=settings.confirm_calls_above,
+        max_unfinished_jobs=settings.max_unfinished_jobs,
         prices=prices,
         book=book,
     )
-    results, readers = ResultsReader(engine, contexts), ReaderPool("app.services.file_readers:prepare")
+    results = ResultsReader(engine, contexts)
+    readers = ReaderPool("app.services.file_readers:prepare", partial(note_reader_end, engine))
     progress, holds = RecentProgress(engine), partial(read_holds, redis)
     return Services(
         engine=engine,
@@ -354,7 +358,9 @@ def _services(settings: Settings) -> Services:
             NoiseReader(engine, results).read,
         ),
         checking=CheckDependencies(engine, submission.catalog, book, prices, settings.transport),
-        control=ControlDependencies(engine, queue, settings.shard_window, submission.call_rules),
+        control=ControlDependencies(
+            engine, queue, settings.shard_window, submission.call_rules, settings.max_unfinished_jobs
+        ),
         contexts=contexts,
         results=results,
         figures=FigureDesk(),

@@ -189,6 +189,8 @@ class Settings(BaseSettings):
     confirm_calls_above: Annotated[int, Field(ge=0)] = 250_000
     """A job planned beyond this many calls is a 422 unless it names them as ``confirm_calls``. A job of simulated
     models alone need not."""
+    max_unfinished_jobs: Annotated[int, Field(ge=1)] = 10_000
+    """Unfinished jobs that one tenant may have. A further job is refused (429)."""
     shard_window: Annotated[int, Field(ge=1)] = 16
     """Shards of one job that are announced at a time, so that a small job does not wait behind a big one."""
     slots: Annotated[int, Field(ge=1, le=256)] = 24

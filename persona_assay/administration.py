@@ -14,9 +14,9 @@ from persona_assay.types import (
     ConnectionIn,
     Delivery,
     DeliveryList,
-    JobEvent,
     KeptConnection,
     KeptConnectionList,
+    Limits,
     NewApiKey,
     NewWebhook,
     Schedule,
@@ -26,6 +26,7 @@ from persona_assay.types import (
     ScheduleRunList,
     Webhook,
     WebhookChangeIn,
+    WebhookEvent,
     WebhookList,
 )
 
@@ -97,7 +98,7 @@ WEBHOOK = "/v1/webhooks/{webhook_id}"
 def create_webhook(
     url: str,
     *,
-    events: Sequence[JobEvent] | None = None,
+    events: Sequence[WebhookEvent] | None = None,
     description: str | None = None,
     idempotency_key: str | None = None,
 ) -> Call[NewWebhook]:
@@ -171,6 +172,11 @@ def api_key(key_id: str) -> Call[ApiKey]:
 def api_keys(*, limit: int = 20, after: str | None = None) -> Call[ApiKeyList]:
     """A page of keys, newest first."""
     return Call("GET", API_KEYS, read_json, query=given(limit=limit, after=after))
+
+
+def limits() -> Call[Limits]:
+    """Shows the limits of the key's tenant and their current use."""
+    return Call("GET", "/v1/limits", read_json)
 
 
 def change_api_key(key_id: str, change: ApiKeyChangeIn) -> Call[ApiKey]:

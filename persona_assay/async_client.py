@@ -198,6 +198,7 @@ class AsyncAssayClient:
     api_key = _method(administration.api_key)
     api_keys = _method(administration.api_keys)
     iter_api_keys = _listing(administration.api_keys)
+    limits = _method(administration.limits)
     change_api_key = _method(administration.change_api_key)
     rotate_api_key = _method(administration.rotate_api_key)
     revoke_api_key = _method(administration.revoke_api_key)

@@ -2397,19 +2397,6 @@ class JobDetail(TypedDict):
     """`null` for a job without batches."""
 
 
-JobEvent: TypeAlias = Literal[
-    "job.completed",
-    "job.failed",
-    "job.cancelled",
-    "job.paused",
-    "drift.detected",
-    "schedule.run_missed",
-    "schedule.run_skipped",
-    "schedule.run_failed",
-]
-"""What a webhook can report about a job or a schedule."""
-
-
 class JobExemplars(TypedDict):
     """A question's exemplars, as a job grades by them."""
 
@@ -3205,6 +3192,33 @@ class LengthEffect(TypedDict):
     """Pearson's r with the mean number of sentences in a cell's responses."""
     scored_units: Metric
     """The same with scored sentences."""
+
+
+class LimitInUse(TypedDict):
+    """A limit and its current use."""
+
+    limit: int
+    used: int
+
+
+class Limits(TypedDict):
+    """A tenant's limits and their current use."""
+
+    object: Literal["limits"]
+    paused: bool
+    """Whether the operator has paused the tenant: its jobs make no calls, and new ones are refused."""
+    models: list[str] | None
+    """The models that jobs may call, as `connection/model` or `connection/*`; `null` for all."""
+    spending: Spending | None
+    """The tenant's spending cap; `null` without one."""
+    unfinished_jobs: LimitInUse
+    """Jobs that have not ended. A job beyond the limit is refused (429)."""
+    streams: LimitInUse
+    """Open exports and event streams at the API process that answers."""
+    upload_bytes: LimitInUse
+    """Bytes of all uploads together, unpacked."""
+    planned_calls: int
+    """Largest number of calls that one job may plan."""
 
 
 class RefusedParameter(TypedDict):
@@ -4404,7 +4418,7 @@ class UploadList(TypedDict):
 
 
 class Webhook(TypedDict):
-    """A receiver of messages about jobs and schedules."""
+    """A receiver of messages about events."""
 
     id: str
     object: Literal["webhook"]
@@ -4420,11 +4434,27 @@ class Webhook(TypedDict):
     updated_at: str
 
 
+WebhookEvent: TypeAlias = Literal[
+    "job.completed",
+    "job.failed",
+    "job.cancelled",
+    "job.paused",
+    "drift.detected",
+    "schedule.run_missed",
+    "schedule.run_skipped",
+    "schedule.run_failed",
+    "connection.bill_exceeded",
+    "connection.surplus_replies",
+    "file.reader_ended",
+]
+"""An event that a webhook can report."""
+
+
 class WebhookChangeIn(TypedDict):
     """Changes to a webhook; omitted fields stay as they are."""
 
     url: NotRequired[str]
-    events: NotRequired[Sequence[JobEvent]]
+    events: NotRequired[Sequence[WebhookEvent]]
     """Events to report."""
     description: NotRequired[str | None]
     enabled: NotRequired[bool]
@@ -4432,11 +4462,11 @@ class WebhookChangeIn(TypedDict):
 
 
 class WebhookIn(TypedDict):
-    """A receiver of messages about jobs and schedules."""
+    """A receiver of messages about events."""
 
     url: str
     """The URL to post to. `https` and a public address, unless the operator allows the host."""
-    events: NotRequired[Sequence[JobEvent]]
+    events: NotRequired[Sequence[WebhookEvent]]
     """Events to report."""
     description: NotRequired[str | None]
     """A description, for people."""

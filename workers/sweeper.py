@@ -86,6 +86,7 @@ def _submission(
         window=settings.shard_window,
         max_planned_calls=settings.max_planned_calls,
         confirm_calls_above=settings.confirm_calls_above,
+        max_unfinished_jobs=settings.max_unfinished_jobs,
         prices=GenaiPriceBook(operator),
         book=ConnectionBook(engine, operator, settings.for_all(settings.connection_guard), ring),
     )

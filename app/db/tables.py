@@ -82,6 +82,11 @@ class Job(Base):
             "status",
             postgresql_where=text(f"status NOT IN ({status_list(TERMINAL)})"),
         ),
+        Index(
+            "ix_jobs_tenant_unfinished",
+            "tenant",
+            postgresql_where=text(f"status NOT IN ({status_list(TERMINAL)})"),
+        ),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)

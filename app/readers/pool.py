@@ -102,6 +102,14 @@ class _WrongFileError(Exception):
         self.errors = errors
 
 
+class _BeyondLimitError(InvalidJobError):
+    """A file that its reader can't read within its limits."""
+
+    def __init__(self, limit: str, words: str) -> None:
+        super().__init__([FieldError("", words)])
+        self.limit = limit
+
+
 class _Child:
     """A child process."""
 
@@ -176,10 +184,12 @@ class ReaderPool:
 
     Args:
         prepare: Name of a function, ``module:function``, that imports and loads what the readers need.
+        on_end: Called with the tenant and the limit when a file exceeds a limit of its reader or crashes it.
     """
 
-    def __init__(self, prepare: str) -> None:
+    def __init__(self, prepare: str, on_end: Callable[[str, str], Awaitable[None]] | None = None) -> None:
         self._prepare = prepare
+        self._on_end = on_end
         self._idle: list[_Child] = []
         self._origin: _Origin | None = None
         self._starting = asyncio.Lock()
@@ -249,14 +259,25 @@ class ReaderPool:
             except _WrongFileError as error:
                 reusable = True
                 raise InvalidJobError(error.errors) from error
+            except _BeyondLimitError as error:
+                await self._report(tenant, error.limit)
+                raise
             except _EndedError as error:
-                raise await _cause(one) from error
+                cause = await _cause(one)
+                if isinstance(cause, ReaderCrashError):
+                    await self._report(tenant, "crash")
+                raise cause from error
             finally:
                 self._running.discard(one)
                 if reusable and one.memory() <= KEPT_MEMORY:
                     self._idle.append(one)
                 else:
                     one.end()
+
+    async def _report(self, tenant: str, limit: str) -> None:
+        READER_ENDS.labels(limit).inc()
+        if self._on_end is not None:
+            await self._on_end(tenant, limit)
 
     async def _child(self) -> _Child:
         while self._idle:
@@ -301,7 +322,8 @@ async def _cause(one: _Child) -> Exception:
     code = await one.exit_code()
     lost = code in {None, -signal.SIGKILL}
     log.warning("a reader ended while it read a file", exit_code=code)
-    READER_ENDS.labels("lost" if lost else "crash").inc()
+    if lost:
+        READER_ENDS.labels("lost").inc()
     return ReaderLostError(LOST) if lost else ReaderCrashError()
 
 
@@ -321,9 +343,8 @@ async def _results(allowance: "_Allowance", source: Source) -> AsyncGenerator[by
             elif kind == child.BEYOND_MEMORY:
                 raise _beyond_memory(task)
             elif kind == child.FAILED:
-                READER_ENDS.labels("failure").inc()
                 log.error("a reader failed", error=payload.decode(errors="replace"))
-                raise InvalidJobError([FieldError("", FAILED)])
+                raise _BeyondLimitError("failure", FAILED)
             else:
                 return
     except (asyncio.IncompleteReadError, ConnectionError) as error:
@@ -367,13 +388,12 @@ class _Allowance:
             raise _beyond("time", f"takes more than {WALL_FACTOR * task.seconds:.0f} s to read")
 
 
-def _beyond_memory(task: Task) -> InvalidJobError:
+def _beyond_memory(task: Task) -> _BeyondLimitError:
     return _beyond("memory", f"takes more than {task.memory // 2**20} MiB of memory to read")
 
 
-def _beyond(limit: str, words: str) -> InvalidJobError:
-    READER_ENDS.labels(limit).inc()
-    return InvalidJobError([FieldError("", f"{words}; divide the file")])
+def _beyond(limit: str, words: str) -> _BeyondLimitError:
+    return _BeyondLimitError(limit, f"{words}; divide the file")
 
 
 class _Origin:

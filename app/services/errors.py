@@ -75,10 +75,10 @@ class CallNotAllowedError(Exception):
 
     Attributes:
         code: Reason for which a job is paused, and code of a refusal.
-        model: The model concerned, as ``connection/model``.
+        model: The model concerned, as ``connection/model``; ``None`` if the reason concerns all.
     """
 
-    def __init__(self, code: str, message: str, model: str) -> None:
+    def __init__(self, code: str, message: str, model: str | None = None) -> None:
         super().__init__(message)
         self.code = code
         self.model = model
@@ -86,7 +86,11 @@ class CallNotAllowedError(Exception):
     @property
     def remedy(self) -> str:
         """What to do about it."""
-        return remedy(self.code, model=self.model)
+        return remedy(self.code, model=self.model or "")
+
+
+class TooManyJobsError(Exception):
+    """The tenant has as many unfinished jobs as are allowed."""
 
 
 class SpendingCapError(Exception):

@@ -1,4 +1,4 @@
-"""`assay tenants`: tenants' spending caps and allowed models, set directly in the database by the service's operator.
+"""`assay tenants`: sets tenants' spending caps and allowed models, and pauses tenants, directly in the database.
 
 No API key can set these limits, whatever its scopes; they apply to every key of the tenant.
 """
@@ -11,6 +11,7 @@ import click
 from app.terminal.keys import Opened, check_usd, done
 from persona_assay.terminal.options import AS_JSON
 from persona_assay.terminal.outcome import CommandError, Commands, print_json, say, told_errors
+from persona_assay.terminal.quantities import counted
 
 if TYPE_CHECKING:
     from app.domain.keys.contract import LimitsOfTenant
@@ -26,7 +27,9 @@ def group(opened: Opened) -> click.Group:
         opened: Gives access to the database within a block.
     """
     tenants = Commands(
-        name="tenants", help="Manage tenants' spending caps and allowed models.", no_args_is_help=True
+        name="tenants",
+        help="Manage tenants' spending caps and allowed models, and pause tenants.",
+        no_args_is_help=True,
     )
 
     @tenants.command()
@@ -81,6 +84,28 @@ def group(opened: Opened) -> click.Group:
             else:
                 click.echo("\n".join(found) or "no model of the tenant exceeded its bounds")
 
+    @tenants.command()
+    @click.argument("tenant")
+    def pause(tenant: str) -> None:
+        """Pause all jobs of a tenant and refuse new ones. Calls in flight are recorded."""
+        from app.services.keys.tenant_limits import pause_tenant  # noqa: PLC0415
+
+        with told_errors():
+            _check_name(tenant)
+            count = done(opened, lambda deps: pause_tenant(deps.engine, tenant))
+            click.echo(f"{tenant} is paused · {counted(count, 'job')} stopped")
+
+    @tenants.command()
+    @click.argument("tenant")
+    def resume(tenant: str) -> None:
+        """Resume a tenant and the jobs that its pause stopped."""
+        from app.services.keys.tenant_limits import resume_tenant  # noqa: PLC0415
+
+        with told_errors():
+            _check_name(tenant)
+            count = done(opened, lambda deps: resume_tenant(deps.engine, tenant))
+            click.echo(f"{tenant} is not paused · {counted(count, 'job')} resumed")
+
     @tenants.command(name="list")
     @AS_JSON
     def list_(*, as_json: bool) -> None:
@@ -104,11 +129,15 @@ async def _list(deps: "KeyDependencies") -> "list[LimitsOfTenant]":
         return [show_limits(row) for row in await list_limits(connection)]
 
 
+def _check_name(tenant: str) -> None:
+    if not tenant.strip() or not tenant.isprintable():
+        raise CommandError("TENANT must be one line of text")
+
+
 def _check(
     tenant: str, usd: float | None, models: tuple[str, ...], *, no_cap: bool, all_models: bool
 ) -> None:
-    if not tenant.strip() or not tenant.isprintable():
-        raise CommandError("TENANT must be one line of text")
+    _check_name(tenant)
     check_usd(usd)
     if usd is not None and no_cap:
         raise CommandError("use either --usd or --no-cap")
@@ -136,4 +165,4 @@ def _told(limits: "LimitsOfTenant") -> str:
     cap = limits.spending
     money = "no spending cap" if cap is None else f"${cap.usd_spent:,.2f} of ${cap.usd_limit:,.2f} spent"
     models = "all models" if limits.models is None else ", ".join(limits.models) or "no models"
-    return f"{limits.tenant} · {money} · {models}"
+    return f"{limits.tenant} · {money} · {models}{' · paused' if limits.paused else ''}"

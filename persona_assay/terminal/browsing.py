@@ -1,5 +1,6 @@
-"""The commands that show what there is to use and what came back: `assay models`, `personas`, `tasks`, `rubrics`, `responses` and `open`."""
+"""Commands that show the catalog, limits and responses: `assay models`, `limits`, `personas`, `tasks`, `rubrics`, `responses` and `open`."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import click
@@ -9,6 +10,8 @@ from persona_assay.terminal.outcome import print_json, told_errors
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+
+    from persona_assay.types import Limits
 
 
 @click.command()
@@ -25,6 +28,32 @@ def models(url: str, *, as_json: bool) -> None:
         from persona_assay.terminal.browsing_views import models_view  # noqa: PLC0415
 
         _print(models_view(found))
+
+
+@click.command()
+@URL
+@AS_JSON
+def limits(url: str, *, as_json: bool) -> None:
+    """Show your tenant's limits and how much of them is used."""
+    with told_errors(), client_of(url) as client:
+        found = client.limits()
+        if as_json:
+            print_json(found)
+            return
+        for line in _limit_lines(found):
+            click.echo(line)
+
+
+def _limit_lines(found: "Limits") -> Iterator[str]:
+    if found["paused"]:
+        yield "paused by the operator: jobs make no calls, and new ones are refused"
+    models, cap = found["models"], found["spending"]
+    yield f"models: {'all' if models is None else ', '.join(models) or 'none'}"
+    yield f"spending: {'no cap' if cap is None else '${usd_spent:,.2f} of ${usd_limit:,.2f}'.format(**cap)}"
+    for name in ("unfinished_jobs", "streams", "upload_bytes"):
+        limit = found[name]
+        yield f"{name.replace('_', ' ')}: {limit['used']:,} of {limit['limit']:,}"
+    yield f"planned calls per job: up to {found['planned_calls']:,}"
 
 
 @click.command()
@@ -167,5 +196,5 @@ def _print(view: "RenderableType") -> None:
     out().print(view)
 
 
-COMMANDS = (models, personas, tasks, rubrics, responses, open_)
+COMMANDS = (models, limits, personas, tasks, rubrics, responses, open_)
 """In the order of the help."""

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import httpx2
@@ -17,6 +18,7 @@ from tests.conftest import scratch_directory
 from tests.databases import Databases
 
 TENANT = "acme"
+MOST_JOBS = 20
 FAITHFUL, JUDGE, REASONER = (f"simulated/sim-{name}" for name in ("faithful", "judge", "reasoner"))
 MADE_UP: Json = {"generate": {"count": 2, "reasoner": REASONER}}
 PERSONAGYM = job_body(tasks=["toxicity_control"], reasoner=REASONER, instructions=None)
@@ -28,7 +30,7 @@ def service(databases: Databases, template_database: str) -> Iterator[Service]:
         databases.new("tenant_limits", template=template_database) as url,
         scratch_directory() as directory,
         EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url()) as running,
+        guarded(directory, url, valkey.url(), ASSAY_MAX_UNFINISHED_JOBS=str(MOST_JOBS)) as running,
     ):
         yield running
 
@@ -159,12 +161,82 @@ class TestCap:
             assert (answer.status_code, answer.json()["code"]) == (403, "not_under_cap")
 
 
+class TestPause:
+    def test_nothing_is_submitted_or_resumed_until_the_tenant_is_resumed(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        running, own = (service.submit(job_body(), headers=admin)["id"] for _ in range(2))
+        service.post(f"/v1/jobs/{own}/pause", {}, headers=admin)
+        assert assay(service, "pause", TENANT)[:2] == (0, "acme is paused · 1 job stopped\n")
+        job = service.get(f"/v1/jobs/{running}", headers=admin).json()
+        assert (job["status"], job["status_reason"]) == ("paused", "tenant_paused")
+        assert "Ask the operator" in job["error"]["remedy"]
+        for path, body in (
+            ("/v1/jobs", job_body()),
+            ("/v1/persona-sets", MADE_UP),
+            ("/v1/models/check", {"model": JUDGE}),
+            (f"/v1/jobs/{running}/resume", {}),
+            (f"/v1/jobs/{own}/resume", {}),
+        ):
+            answer = service.post(path, body, headers=admin)
+            assert (answer.status_code, answer.json()["code"]) == (403, "tenant_paused"), path
+        assert service.get("/v1/limits", headers=admin).json()["paused"] is True
+        other = bearer(KeyMaker(service.database_url).make(Scope.SUBMIT, tenant="other"))
+        assert service.post("/v1/jobs", job_body(), headers=other).status_code == 202
+        assert assay(service, "list")[1] == "acme · no spending cap · all models · paused\n"
+        assert assay(service, "resume", TENANT)[:2] == (0, "acme is not paused · 1 job resumed\n")
+        statuses = [
+            service.get(f"/v1/jobs/{each}", headers=admin).json()["status"] for each in (running, own)
+        ]
+        assert statuses == ["queued", "paused"]
+        assert service.post(f"/v1/jobs/{own}/resume", {}, headers=admin).status_code == 200
+
+
+class TestUnfinishedJobs:
+    def test_one_more_than_allowed_is_refused_until_one_has_ended(
+        self, service: Service, admin: dict[str, str]
+    ) -> None:
+        with ThreadPoolExecutor(8) as clients:
+            answers = list(
+                clients.map(
+                    lambda _: service.post("/v1/jobs", job_body(), headers=admin), range(MOST_JOBS + 8)
+                )
+            )
+        jobs = [answer.json()["id"] for answer in answers if answer.status_code == 202]
+        refused = [answer for answer in answers if answer.status_code != 202]
+        assert len(jobs) == MOST_JOBS
+        assert {(each.status_code, each.json()["code"]) for each in refused} == {(429, "too_many_jobs")}
+        assert all(int(each.headers["retry-after"]) > 0 for each in refused)
+        limits = service.get("/v1/limits", headers=admin).json()
+        assert limits["unfinished_jobs"] == {"limit": MOST_JOBS, "used": MOST_JOBS}
+        assert limits["streams"]["used"] == limits["upload_bytes"]["used"] == 0
+        other = bearer(KeyMaker(service.database_url).make(Scope.SUBMIT, tenant="other"))
+        assert service.post("/v1/jobs", job_body(), headers=other).status_code == 202
+        assert service.post(f"/v1/jobs/{jobs[0]}/cancel", {}, headers=admin).json()["status"] == "cancelled"
+        assert service.post("/v1/jobs", job_body(), headers=admin).status_code == 202
+
+    def test_limits_are_shown_by_the_command_line(self, service: Service, admin: dict[str, str]) -> None:
+        limit(service, "--usd", "2", "--model", "simulated/*")
+        service.submit(job_body(), headers=admin)
+        key = admin["Authorization"].removeprefix("Bearer ")
+        done = CliRunner().invoke(app, ["limits"], env={"ASSAY_URL": service.url, "ASSAY_API_KEY": key})
+        assert done.stdout.splitlines() == [
+            "models: simulated/*",
+            "spending: $0.00 of $2.00",
+            f"unfinished jobs: 1 of {MOST_JOBS}",
+            "streams: 0 of 100",
+            "upload bytes: 0 of 8,589,934,592",
+            "planned calls per job: up to 5,000,000",
+        ]
+
+
 class TestCommands:
     def test_change_what_they_name_and_nothing_else(self, service: Service, admin: dict[str, str]) -> None:
         assert limit(service, "--usd", "2", "--model", "a/b") == {
             "tenant": TENANT,
             "models": ["a/b"],
             "spending": {"usd_limit": 2.0, "usd_spent": 0.0},
+            "paused": False,
             "uncapped_jobs": 0,
         }
         assert limit(service)["models"] == ["a/b"]

@@ -29,6 +29,7 @@ class TestWebhooks:
         assert made["events"] == [
             *("job.completed", "job.failed", "job.cancelled", "job.paused", "drift.detected"),
             *("schedule.run_missed", "schedule.run_skipped", "schedule.run_failed"),
+            *("connection.bill_exceeded", "connection.surplus_replies", "file.reader_ended"),
         ]
 
     def test_a_change_leaves_what_it_does_not_name(self, api: Service, hook: Json) -> None:

@@ -143,9 +143,12 @@ def test_hostile_files_are_refused_and_another_tenant_is_answered(
     scratch: Path, database_url: str, redis_url: str
 ) -> None:
     keys = KeyMaker(database_url)
-    attacker, other = keys.make(Scope.SUBMIT, tenant="attacker"), keys.make(Scope.READ, tenant="other")
+    attacker, other = keys.make(Scope.ADMIN, tenant="attacker"), keys.make(Scope.READ, tenant="other")
     with guarded(scratch, database_url, redis_url) as service:
         service.http.headers.update(bearer(attacker))
+        hook = service.post(
+            "/v1/webhooks", {"url": "https://ci.example.com/hook", "events": ["file.reader_ended"]}
+        ).json()["id"]
         with watching(service, other) as watch:
             for name, (file, make, words) in FILES.items():
                 answer = service.http.post(
@@ -166,6 +169,9 @@ def test_hostile_files_are_refused_and_another_tenant_is_answered(
             path = upload.removeprefix(service.url)
             assert eventually(lambda: service.get(path).json()["status"] == "invalid")
             assert HISTOGRAM in service.get(path).json()["errors"][0]["message"]
+        messages = service.get(f"/v1/webhooks/{hook}/deliveries").json()["data"]
+        assert {each["event"] for each in messages} == {"file.reader_ended"}
+        assert len(messages) <= 4  # one for each limit
         assert service.process is not None
         assert service.process.poll() is None
         assert set(watch.answers) == {200}

@@ -165,6 +165,9 @@ def test_no_text_of_another_request_gets_into_results(
         stack = exits.enter_context(
             running_stack(tmp_path, database_url=url, redis_url=valkey.url(), environment=environment)
         )
+        hook = {"url": "https://ci.example.com/hook", "events": ["connection.surplus_replies"]}
+        admin = bearer(KeyMaker(url).make(Scope.ADMIN, tenant="one"))
+        hook_id = stack.api.post("/v1/webhooks", json=hook, headers=admin).json()["id"]
         for _ in range(times):
             jobs: list[tuple[str, dict[str, str]]] = []
             for tenant in ("one", "two"):
@@ -177,5 +180,8 @@ def test_no_text_of_another_request_gets_into_results(
                 assert own_texts(stack, job_id, key) == (504, 504)
                 assert "suspect_reply" in {failed["code"] for failed in job["failures"]}
         assert provider.surplus > 30 * times
+        messages = stack.api.get(f"/v1/webhooks/{hook_id}/deliveries", headers=admin).json()["data"]
+        assert messages[0]["event"] == "connection.surplus_replies"
+        assert times > 1 or len(messages) == 1  # in ten minutes
         if kinds == ("early",):  # used before the right reply came
             assert "replies withdrawn" in (tmp_path / "logs" / "worker1.log").read_text()

@@ -81,6 +81,7 @@ def submission_dependencies(
         window=window,
         max_planned_calls=1_000_000,
         confirm_calls_above=1_000_000,
+        max_unfinished_jobs=1_000,
         prices=GenaiPriceBook(connections),
         book=ConnectionBook(engine, connections, Guard(), SecretCipher(())),
     )
@@ -92,7 +93,7 @@ def control_dependencies(
     """What controlling jobs takes where all connections are the simulator's."""
     queue = queue or RecordingQueue()
     rules = submission_dependencies(engine, queue).call_rules
-    return ControlDependencies(engine, queue, window, rules)
+    return ControlDependencies(engine, queue, window, rules, 1_000)
 
 
 def draft(**changes: Any) -> JobIn:

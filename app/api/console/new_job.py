@@ -33,7 +33,7 @@ from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import CheckedRole
 from app.domain.sets.kinds import PERSONA_SET, RUBRIC_SET
 from app.llm.connections.connections import Connections
-from app.services.errors import SpendingCapError
+from app.services.errors import CallNotAllowedError, SpendingCapError
 from app.services.identifiers import new_id
 from app.services.jobs.check_model import Check, check_model
 from app.services.jobs.clone import changed_body
@@ -207,7 +207,7 @@ async def model_findings(
         return [{"good": False, "text": f"{each['msg']}."} for each in error.errors()]
     except InvalidJobError as error:
         return [{"good": False, "text": f"{each.message}."} for each in error.errors]
-    except (ProblemError, SpendingCapError) as error:
+    except (ProblemError, SpendingCapError, CallNotAllowedError) as error:
         return [{"good": False, "text": f"{getattr(error, 'detail', error)}."}]
     paid = [] if not found.usd else [{"good": True, "text": f"This check cost {_small_price(found.usd)}."}]
     return [finding.model_dump() for finding in found.findings] + paid

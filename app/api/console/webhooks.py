@@ -27,7 +27,7 @@ from app.db.webhooks import webhooks
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.keys.api_key import Scope
 from app.domain.webhooks.contract import Webhook, WebhookChangeIn, WebhookIn
-from app.domain.webhooks.webhook import JobEvent
+from app.domain.webhooks.webhook import WebhookEvent
 from app.services.webhooks.webhooks import (
     MOST_WEBHOOKS,
     change_webhook,
@@ -49,7 +49,7 @@ Action = Literal["test", "off", "on", "delete", "rotate"]
 @needs(Scope.READ)
 async def list_(services: ServicesDep, tenant: TenantDep, caller: CallerDep) -> Response:
     """The webhooks, newest first, and for who may make one the form."""
-    return await _listed(services, tenant, caller, Typed({"event": list(JobEvent)}))
+    return await _listed(services, tenant, caller, Typed({"event": list(WebhookEvent)}))
 
 
 @router.post("/webhooks")
@@ -118,7 +118,7 @@ async def _listed(
         status,
         here="/connections",
         webhooks=found,
-        events=list(JobEvent),
+        events=list(WebhookEvent),
         typed=typed,
         errors=errors,
         manages=caller.manages,

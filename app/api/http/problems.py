@@ -21,6 +21,7 @@ from app.db.health import is_away
 from app.db.reasons import reason
 from app.db.revision import SchemaState, lacks_tables, schema_state
 from app.domain.errors import FieldError, InvalidJobError
+from app.domain.providers.failure import TENANT_PAUSED
 from app.domain.validation import field_error
 from app.readers.pool import ReaderLostError
 from app.services.errors import (
@@ -33,6 +34,7 @@ from app.services.errors import (
     NotFoundError,
     NotUnderCapError,
     SpendingCapError,
+    TooManyJobsError,
     TooOftenError,
     WrongStateError,
 )
@@ -41,7 +43,7 @@ log = structlog.get_logger(__name__)
 
 M = TypeVar("M", bound=BaseModel)
 
-RETRY_SECONDS, BUSY_SECONDS = "2", "10"
+RETRY_SECONDS, BUSY_SECONDS, MANY_JOBS_SECONDS = "2", "10", "60"
 MOST_FIELDS = 100
 CHECKSUM_MISMATCH = 460
 """A status of the tus protocol."""
@@ -143,6 +145,7 @@ def install(app: FastAPI) -> None:
     app.add_exception_handler(BeyondOwnLimitsError, _beyond_own_limits)
     app.add_exception_handler(NotUnderCapError, _not_under_cap)
     app.add_exception_handler(CallNotAllowedError, _call_not_allowed)
+    app.add_exception_handler(TooManyJobsError, _too_many_jobs)
     app.add_exception_handler(DBAPIError, _database)
     app.add_exception_handler(PoolTimeoutError, _database)
     app.add_exception_handler(ClientDisconnect, _vanished)
@@ -286,7 +289,15 @@ async def _not_under_cap(request: Request, error: Exception) -> Response:
 
 async def _call_not_allowed(request: Request, error: Exception) -> Response:
     assert isinstance(error, CallNotAllowedError)  # noqa: S101
-    return problem_response(request, HTTPStatus.CONFLICT, error.code, f"{error}. {error.remedy}")
+    status = HTTPStatus.FORBIDDEN if error.code == TENANT_PAUSED else HTTPStatus.CONFLICT
+    return problem_response(request, status, error.code, f"{error}. {error.remedy}")
+
+
+async def _too_many_jobs(request: Request, error: Exception) -> Response:
+    headers = {"Retry-After": MANY_JOBS_SECONDS}
+    return problem_response(
+        request, HTTPStatus.TOO_MANY_REQUESTS, "too_many_jobs", str(error), headers=headers
+    )
 
 
 async def _database(request: Request, error: Exception) -> Response:

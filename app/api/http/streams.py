@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from http import HTTPStatus
 
 from app.api.http.problems import RETRY_SECONDS, ProblemError
+from app.domain.keys.contract import LimitInUse
 
 
 class Streams:
@@ -18,6 +19,10 @@ class Streams:
     def __init__(self, most: int) -> None:
         self._most = most
         self._open: Counter[str] = Counter()
+
+    def in_use(self, tenant: str) -> LimitInUse:
+        """Return the limit and the number of a tenant's open streams."""
+        return LimitInUse(limit=self._most, used=self._open[tenant])
 
     @contextmanager
     def place(self, tenant: str) -> Iterator[None]:

@@ -16,10 +16,12 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.execution.shards import IN_DOLLARS, AnyClaim
 from app.db.jobs import jobs
 from app.db.tables import Budget as BudgetRow
+from app.db.webhooks import webhooks
 from app.domain.jobs.budget import Amount, Budget, Limits, limits_of
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.failure import BOUND_EXCEEDED, cause, remedy
+from app.domain.webhooks.webhook import WebhookEvent
 
 NOTHING = Amount()
 
@@ -245,7 +247,7 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
             "  SELECT tenant, model, tokens, nanos, repeats FROM over ORDER BY model"
             "  ON CONFLICT (tenant, model) DO UPDATE SET tokens = greatest(e.tokens, excluded.tokens),"
             "  nanos = greatest(e.nanos, excluded.nanos), repeats = e.repeats + excluded.repeats"
-            "  RETURNING model, repeats),"
+            "  RETURNING tenant, model, repeats, xmax = 0 AS is_first),"
             " s AS (SELECT count(*) AS calls, coalesce(sum(tokens), 0)::bigint AS tokens,"
             "  coalesce(sum(nanos), 0)::bigint AS nanos FROM settled),"
             " of_key AS (UPDATE api_keys SET nanos = api_keys.nanos + s.nanos FROM s WHERE id = :key),"
@@ -259,7 +261,8 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
             " EXISTS (SELECT FROM noted) OR EXISTS (SELECT FROM exceeded_bounds e WHERE e.tenant = budgets.tenant)"
             "  AS is_slowed,"
             " (SELECT min(model) FROM noted JOIN over USING (model) WHERE over.repeats > 0"
-            "  AND noted.repeats >= :most_repeats) AS stopped_by"
+            "  AND noted.repeats >= :most_repeats) AS stopped_by,"
+            " budgets.tenant, (SELECT array_agg(model ORDER BY model) FROM noted WHERE is_first) AS first_beyond"
         ),
         {
             "job": job_id,
@@ -270,6 +273,9 @@ async def lock_account(connection: AsyncConnection, job_id: str) -> Account | No
     )
     row = rows.one()
     status = row.status
+    for model in row.first_beyond or ():
+        data = {"id": model, "object": "model"}
+        await webhooks.note_event(connection, row.tenant, WebhookEvent.BILL_EXCEEDED, job_id, data)
     if row.stopped_by is not None and await _stop(connection, job_id, row.stopped_by):
         status = JobStatus.PAUSED
     reserved = await connection.execute(

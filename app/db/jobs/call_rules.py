@@ -15,12 +15,14 @@ class CallFacts(NamedTuple):
         in_dollars: Whether the job, its API key or its tenant has a limit in US dollars.
         preparing: Whether a preparation is unfinished.
         models: The models that the operator allows the tenant; ``None`` for all.
+        paused: Whether the operator has paused the tenant.
     """
 
     imported: bool
     in_dollars: bool
     preparing: bool
     models: Sequence[str] | None
+    paused: bool
 
 
 async def read_facts(connection: AsyncConnection, tenant: str, job_id: str) -> CallFacts | None:
@@ -29,7 +31,8 @@ async def read_facts(connection: AsyncConnection, tenant: str, job_id: str) -> C
         text(
             "SELECT j.imported_from IS NOT NULL, num_nonnulls(b.nanos_limit, k.nanos_limit,"
             " CASE WHEN b.under_tenant THEN l.nanos_limit END) > 0,"
-            " EXISTS (SELECT FROM shards WHERE job_id = j.id AND kind = 'preparation' AND NOT done), l.models"
+            " EXISTS (SELECT FROM shards WHERE job_id = j.id AND kind = 'preparation' AND NOT done), l.models,"
+            " l.paused_at IS NOT NULL"
             " FROM jobs j LEFT JOIN budgets b ON b.job_id = j.id LEFT JOIN api_keys k ON k.id = b.key_id"
             " LEFT JOIN tenant_limits l ON l.tenant = j.tenant WHERE j.id = :job AND j.tenant = :tenant"
         ),

@@ -63,5 +63,7 @@ class TenantLimits(Base):
     """``connection/model`` or ``connection/*``; ``None`` for all."""
     nanos_limit: Mapped[int | None] = mapped_column(BigInteger)
     """What the tenant's jobs may spend together, in billionths of a US dollar; ``None`` for no cap."""
+    paused_at: Mapped[datetime | None]
+    """When the operator paused the tenant; ``None`` if its jobs may make calls."""
     nanos: Mapped[int] = mapped_column(BigInteger, server_default=text("0"))
     """What those submitted under a cap have spent for certain, those included that were deleted."""

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import ColumnElement, literal_column, select, text
+from sqlalchemy import ColumnElement, func, literal_column, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.jobs.budgets import TAKEN_BY_TENANT
 from app.db.keys.tables import TenantLimits
 from app.db.tables import status_list
-from app.domain.jobs.status import TERMINAL
+from app.domain.jobs.status import ACTIVE, TERMINAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +22,17 @@ class LimitsRow:
     models: list[str] | None
     nanos_limit: int | None
     nanos_taken: int
+    paused: bool
 
 
 _TAKEN: ColumnElement[int] = literal_column(TAKEN_BY_TENANT)
-_LIMITS = select(TenantLimits.tenant, TenantLimits.models, TenantLimits.nanos_limit, _TAKEN)
+_LIMITS = select(
+    TenantLimits.tenant,
+    TenantLimits.models,
+    TenantLimits.nanos_limit,
+    _TAKEN,
+    TenantLimits.paused_at.is_not(None),
+)
 
 
 async def read_limits(connection: AsyncConnection, tenant: str) -> LimitsRow | None:
@@ -47,12 +54,35 @@ async def allowed_models(connection: AsyncConnection, tenant: str) -> list[str] 
     return rows.scalar_one_or_none()
 
 
-async def is_capped(connection: AsyncConnection, tenant: str) -> bool:
-    """Whether a tenant has a spending cap."""
+async def spending_state(connection: AsyncConnection, tenant: str) -> tuple[bool, bool]:
+    """Return whether a tenant has a spending cap, and whether it is paused."""
     rows = await connection.execute(
-        select(TenantLimits.nanos_limit.is_not(None)).where(TenantLimits.tenant == tenant)
+        select(TenantLimits.nanos_limit.is_not(None), TenantLimits.paused_at.is_not(None)).where(
+            TenantLimits.tenant == tenant
+        )
     )
-    return bool(rows.scalar_one_or_none())
+    row = rows.first()
+    return (False, False) if row is None else (row[0], row[1])
+
+
+async def count_unfinished(connection: AsyncConnection, tenant: str) -> int:
+    """Count a tenant's unfinished jobs."""
+    rows = await connection.execute(
+        text(f"SELECT count(*) FROM jobs WHERE tenant = :tenant AND status NOT IN ({status_list(TERMINAL)})"),
+        {"tenant": tenant},
+    )
+    return int(rows.scalar_one())
+
+
+async def active_jobs(connection: AsyncConnection, tenant: str) -> list[str]:
+    """Return the ids of a tenant's jobs that may make calls, oldest first."""
+    rows = await connection.execute(
+        text(
+            f"SELECT id FROM jobs WHERE tenant = :tenant AND status IN ({status_list(ACTIVE)}) ORDER BY created_at"
+        ),
+        {"tenant": tenant},
+    )
+    return [row.id for row in rows]
 
 
 async def write_limits(connection: AsyncConnection, tenant: str, values: Mapping[str, Any]) -> None:
@@ -63,6 +93,11 @@ async def write_limits(connection: AsyncConnection, tenant: str, values: Mapping
     else:
         kept = insert.on_conflict_do_nothing()
     await connection.execute(kept)
+
+
+async def set_paused(connection: AsyncConnection, tenant: str, *, paused: bool) -> None:
+    """Note that a tenant is paused from now on, or no longer."""
+    await write_limits(connection, tenant, {"paused_at": func.clock_timestamp() if paused else None})
 
 
 async def count_uncapped(connection: AsyncConnection, tenant: str) -> int:

@@ -26,11 +26,16 @@ class Held(NamedTuple):
     size: int
 
 
-async def held(connection: AsyncConnection, tenant: str) -> Held:
-    """What a tenant's uploads hold together; nobody else adds to it until the transaction ends."""
+async def lock_held(connection: AsyncConnection, tenant: str) -> Held:
+    """Return what a tenant's uploads hold together; no other transaction adds to it until this one ends."""
     await connection.execute(
         text("SELECT pg_advisory_xact_lock(:lock, hashtext(:tenant))"), {"lock": _LOCK, "tenant": tenant}
     )
+    return await held(connection, tenant)
+
+
+async def held(connection: AsyncConnection, tenant: str) -> Held:
+    """Return what a tenant's uploads hold together."""
     rows = await connection.execute(
         text(
             "SELECT count(*), CAST(coalesce(sum(greatest(size, unpacked)), 0) AS bigint) FROM uploads WHERE tenant = :tenant"

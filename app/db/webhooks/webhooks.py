@@ -9,11 +9,12 @@ from typing import Any
 from sqlalchemy import case, delete, func, insert, select, text, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.db.locks import lock
 from app.db.pages import page_of
 from app.db.webhooks.tables import Webhook, WebhookDelivery
 from app.domain.jobs.status import JobStatus
 from app.domain.webhooks import contract
-from app.domain.webhooks.webhook import EVENT_OF, TEST_EVENT, JobEvent
+from app.domain.webhooks.webhook import EVENT_OF, TEST_EVENT, WebhookEvent
 
 SWITCHED_OFF = "switched off"
 """Why a message is given up whose webhook is off."""
@@ -80,23 +81,33 @@ async def note_status(connection: AsyncConnection, job_id: str, status: JobStatu
     )
 
 
-async def note_schedule(
+async def note_event(
     connection: AsyncConnection,
     tenant: str,
-    event: JobEvent,
+    event: WebhookEvent,
     job_id: str | None,
     data: Mapping[str, Any],
+    *,
+    quiet_seconds: float = 0.0,
 ) -> None:
-    """Writes what is to be told of a schedule, in the transaction that notes it."""
+    """Write the messages about an event that is no change of a job's state, in the transaction that notes it.
+
+    A webhook gets none if it got one with the same data in the last ``quiet_seconds``.
+    """
+    if quiet_seconds:
+        await lock(connection, f"{event} to {tenant}")
     await connection.execute(
         text(
             "INSERT INTO webhook_deliveries (id, tenant, webhook_id, event, job_id, payload)"
             " SELECT 'msg_' || replace(gen_random_uuid()::text, '-', ''), w.tenant, w.id, :event, :job,"
             " json_build_object('type', CAST(:event AS text), 'timestamp', now(), 'data', CAST(:data AS json))::text"
             " FROM webhooks w WHERE w.tenant = :tenant AND w.disabled_reason IS NULL AND :event = ANY(w.events)"
-            " FOR KEY SHARE"
+            " AND NOT EXISTS (SELECT FROM webhook_deliveries d WHERE d.webhook_id = w.id AND d.event = :event"
+            "  AND d.created_at > clock_timestamp() - make_interval(secs => :quiet)"
+            "  AND CAST(d.payload AS json) ->> 'data' = CAST(CAST(:data AS json) AS text)) FOR KEY SHARE OF w"
         ),
-        {"event": event.value, "job": job_id, "tenant": tenant, "data": json.dumps(data)},
+        {"event": event.value, "job": job_id, "tenant": tenant, "data": json.dumps(data)}
+        | {"quiet": quiet_seconds},
     )
 
 

@@ -140,6 +140,33 @@ class LimitsOfTenant(Answer):
     tenant: str
     models: list[str] | None = Field(description="`null` for all.")
     spending: Spending | None = Field(description="`null` without a cap.")
+    paused: bool = Field(False, description="Whether the operator has paused the tenant.")
     uncapped_jobs: int = Field(
         0, description="Unfinished jobs from before the cap; told when limits are changed."
     )
+
+
+class LimitInUse(Answer):
+    """A limit and its current use."""
+
+    limit: int
+    used: int
+
+
+class Limits(Answer):
+    """A tenant's limits and their current use."""
+
+    object: Literal["limits"] = "limits"
+    paused: bool = Field(
+        description="Whether the operator has paused the tenant: its jobs make no calls, and new ones are refused."
+    )
+    models: list[str] | None = Field(
+        description="The models that jobs may call, as `connection/model` or `connection/*`; `null` for all."
+    )
+    spending: Spending | None = Field(description="The tenant's spending cap; `null` without one.")
+    unfinished_jobs: LimitInUse = Field(
+        description="Jobs that have not ended. A job beyond the limit is refused (429)."
+    )
+    streams: LimitInUse = Field(description="Open exports and event streams at the API process that answers.")
+    upload_bytes: LimitInUse = Field(description="Bytes of all uploads together, unpacked.")
+    planned_calls: int = Field(description="Largest number of calls that one job may plan.")

@@ -42,6 +42,8 @@ SUSPECT_REPLY = "suspect_reply"
 UNKNOWN_CONNECTION = "unknown_connection"
 MODEL_NOT_ALLOWED = "model_not_allowed"
 EXTRA_NOT_ALLOWED = "extra_not_allowed"
+TENANT_PAUSED = "tenant_paused"
+TENANT_IS_PAUSED = "the operator has paused this tenant"
 PARAMETERS_CHANGED = "parameters_changed"
 BATCH_NOT_FOUND = "batch_not_found"
 NO_BATCH_ENDPOINTS = "no_batch_endpoints"
@@ -102,6 +104,7 @@ _REMEDIES: Mapping[str, str] = {
     NO_BATCH_ENDPOINTS: 'Ask the operator to set `batches: true` for the connection, or submit with `"execution": "direct"`.',
     PARAMETERS_CHANGED: "Submit a new job, which is sent this installation's parameters.",
     STREAM_ONLY: "Set `stream: true` for the connection.",
+    TENANT_PAUSED: "Ask the operator to resume the tenant.",
     UNKNOWN_CONNECTION: "Configure the connection again, or submit a job with another model.",
     "address_refused": "Use a public https address, or have the operator allow its network.",
     "authentication_error": _KEY,

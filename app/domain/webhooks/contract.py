@@ -7,10 +7,10 @@ from pydantic import ConfigDict, Field
 from pydantic.config import JsonDict
 
 from app.domain.contract import Answer, Body, ChangeBody, Line, Page, Text
-from app.domain.webhooks.webhook import JobEvent
+from app.domain.webhooks.webhook import WebhookEvent
 
 Url = Annotated[Text, Field(min_length=1, max_length=2000, pattern=r"^[\x21-\x7e]+$")]
-Event = Annotated[JobEvent, Field(strict=False)]
+Event = Annotated[WebhookEvent, Field(strict=False)]
 Events = Annotated[list[Event], Field(min_length=1, max_length=20, description="Events to report.")]
 
 WEBHOOK_EXAMPLE: JsonDict = {
@@ -21,14 +21,14 @@ WEBHOOK_EXAMPLE: JsonDict = {
 
 
 class WebhookIn(Body):
-    """A receiver of messages about jobs and schedules."""
+    """A receiver of messages about events."""
 
     model_config = ConfigDict(json_schema_extra={"examples": [WEBHOOK_EXAMPLE]})
 
     url: Url = Field(
         description="The URL to post to. `https` and a public address, unless the operator allows the host."
     )
-    events: Events = Field(default_factory=lambda: list(JobEvent))
+    events: Events = Field(default_factory=lambda: list(WebhookEvent))
     description: Line | None = Field(None, description="A description, for people.")
 
 
@@ -48,7 +48,7 @@ class WebhookChangeIn(ChangeBody):
 
 
 class Webhook(Answer):
-    """A receiver of messages about jobs and schedules."""
+    """A receiver of messages about events."""
 
     id: str = Field(examples=["whk_01kxyz0abcdefghjkmnpqrstvw"])
     object: Literal["webhook"] = "webhook"

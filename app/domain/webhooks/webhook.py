@@ -9,8 +9,8 @@ from enum import StrEnum
 from app.domain.jobs.status import JobStatus
 
 
-class JobEvent(StrEnum):
-    """What a webhook can report about a job or a schedule."""
+class WebhookEvent(StrEnum):
+    """An event that a webhook can report."""
 
     COMPLETED = "job.completed"
     FAILED = "job.failed"
@@ -20,13 +20,19 @@ class JobEvent(StrEnum):
     RUN_MISSED = "schedule.run_missed"
     RUN_SKIPPED = "schedule.run_skipped"
     RUN_FAILED = "schedule.run_failed"
+    BILL_EXCEEDED = "connection.bill_exceeded"
+    """A model billed a call beyond its worst case, for the first time or since the operator's last reset."""
+    SURPLUS_REPLIES = "connection.surplus_replies"
+    """A server sent bytes that no request was waiting for."""
+    READER_ENDED = "file.reader_ended"
+    """A file crashed its reader or exceeded its limits."""
 
 
 EVENT_OF = {
-    JobStatus.COMPLETED: JobEvent.COMPLETED,
-    JobStatus.FAILED: JobEvent.FAILED,
-    JobStatus.CANCELLED: JobEvent.CANCELLED,
-    JobStatus.PAUSED: JobEvent.PAUSED,
+    JobStatus.COMPLETED: WebhookEvent.COMPLETED,
+    JobStatus.FAILED: WebhookEvent.FAILED,
+    JobStatus.CANCELLED: WebhookEvent.CANCELLED,
+    JobStatus.PAUSED: WebhookEvent.PAUSED,
 }
 """The states of which somebody may be told, by what is told."""
 

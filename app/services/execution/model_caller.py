@@ -49,6 +49,7 @@ from app.services.execution.retries import (
 )
 from app.services.execution.stop_signal import AbandonedError, StopSignal, current_task
 from app.services.identifiers import new_uuid
+from app.services.providers.connection_book import name_in
 
 log = structlog.get_logger(__name__)
 
@@ -267,7 +268,9 @@ class ModelCaller:
             kind.answered(sent.started_at)
             took = _milliseconds(started)
             row = answered_row(sent, took, reply, self._prices)
-            if reply.delivery is not None and not await stop.accepts(reply.delivery, key):
+            if reply.delivery is not None and not await stop.accepts(
+                reply.delivery, key, name_in(model.connection)
+            ):
                 suspect = SuspectReplyError()
                 row = row._replace(outcome=suspect.kind.value, code=suspect.code, detail=str(suspect))
                 await self._record(row, sent, permit)

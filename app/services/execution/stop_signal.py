@@ -56,6 +56,7 @@ class StopSignal:
         reason: Why it was given; ``None`` before.
         on_failure: Told of an error after which no call of the job can succeed.
         given_up: Whether calls on the wire are not awaited any longer.
+        surplus_from: Connections whose servers sent bytes that no request was waiting for.
         holds_replies: Replies must be settled before they are used, because what is made of them can't be withdrawn.
     """
 
@@ -67,20 +68,26 @@ class StopSignal:
         self._giving_up: asyncio.TimerHandle | None = None
         self.given_up = False
         self.holds_replies = False
-        self._unsettled: list[tuple[Delivery, CallKey]] = []
+        self._unsettled: list[tuple[Delivery, CallKey, str]] = []
+        self.surplus_from: set[str] = set()
         self._seen_active_at = float("inf")
         self._seen = asyncio.Event()
 
-    async def accepts(self, delivery: Delivery, key: "CallKey") -> bool:
+    async def accepts(self, delivery: Delivery, key: "CallKey", connection: str) -> bool:
         """Return whether a reply may be used: at once unless it is doubtful, and it is looked at again by :meth:`suspects`."""
-        if self.holds_replies or delivery.is_doubtful:
-            return await delivery.settled()
-        self._unsettled.append((delivery, key))
-        return True
+        if not (self.holds_replies or delivery.is_doubtful):
+            self._unsettled.append((delivery, key, connection))
+            return True
+        if await delivery.settled():
+            return True
+        self.surplus_from.add(connection)
+        return False
 
     async def suspects(self) -> list["CallKey"]:
         """Return what the replies were for that were used, but may belong to other requests."""
-        return [key for delivery, key in self._unsettled if not await delivery.settled()]
+        found = [(key, name) for delivery, key, name in self._unsettled if not await delivery.settled()]
+        self.surplus_from.update(name for _, name in found)
+        return [key for key, _ in found]
 
     def set(self, reason: StopReason) -> None:
         """Stops; the first reason counts."""

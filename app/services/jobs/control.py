@@ -24,6 +24,7 @@ from app.services.execution.stopping import settle
 from app.services.job_context import decode_spec
 from app.services.jobs.listing import note_results
 from app.services.jobs.retention import remove_job
+from app.services.keys.tenant_limits import refuse_many_jobs
 from app.services.providers.call_rules import CallRules
 from app.services.tenant_turns import TenantTurns
 
@@ -47,6 +48,7 @@ class ControlDependencies:
     queue: Queue
     window: int
     call_rules: CallRules
+    max_unfinished_jobs: int
     cancellations: TenantTurns = field(default_factory=lambda: TenantTurns(CHANGES_AT_A_TIME))
     rewrites: TenantTurns = field(default_factory=lambda: TenantTurns(CHANGES_AT_A_TIME))
 
@@ -192,13 +194,16 @@ async def retry_job(deps: ControlDependencies, tenant: str, job_id: str) -> JobR
 
     Raises:
         CallNotAllowedError: If one of its calls is not allowed today.
+        TooManyJobsError: If the tenant has too many unfinished jobs.
         NotFoundError: If the tenant has no such job.
         WrongStateError: If it was cancelled, is just ending, or is paused with calls still on the wire; or if it is over and lacks
             something, but nothing that could be asked for again.
     """
-    await _get(deps, tenant, job_id)
+    job = await _get(deps, tenant, job_id)
     announced: list[int] = []
     async with deps.rewrites.of(tenant), deps.engine.begin() as connection:
+        if job.status.is_terminal:  # before the job's row is locked, as submissions do
+            await refuse_many_jobs(connection, tenant, deps.max_unfinished_jobs)
         status = await jobs.lock_job(connection, job_id, tenant=tenant)
         if status in RETRIABLE:
             announced = await _reopen(deps, connection, tenant, job_id, status)

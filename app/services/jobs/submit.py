@@ -60,6 +60,7 @@ from app.services.jobs.existing_texts import (
 from app.services.jobs.planning import Check, Gone, PlanningPool
 from app.services.jobs.text_sources import exemplars_of_answers, exemplars_of_source, stored_texts
 from app.services.keys.tenant_limits import payers as payers_of
+from app.services.keys.tenant_limits import refuse_many_jobs
 from app.services.providers.call_rules import CallRules, has_price
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
@@ -78,6 +79,7 @@ class SubmissionDependencies:
     window: int
     max_planned_calls: int
     confirm_calls_above: int
+    max_unfinished_jobs: int
     prices: PriceBook
     book: ConnectionBook
     planning: PlanningPool = field(default_factory=PlanningPool)
@@ -308,6 +310,8 @@ async def submit_job(deps: SubmissionDependencies, tenant: str, submission: Subm
         InvalidJobError: If the job can't be run as it is described.
         IdempotencyConflictError: If the key came with another body within the last day.
         SpendingCapError: If the cap of the API key or the tenant does not leave enough for it.
+        CallNotAllowedError: If the operator has paused the tenant.
+        TooManyJobsError: If the tenant has too many unfinished jobs.
     """
     client_key = None
     if submission.idempotency_key is not None:
@@ -344,9 +348,12 @@ async def write_job(
     Raises:
         InvalidJobError: If its texts were deleted meanwhile, or a call is not allowed.
         SpendingCapError: If the cap of the API key or the tenant does not leave enough for it.
+        CallNotAllowedError: If the operator has paused the tenant.
+        TooManyJobsError: If the tenant has too many unfinished jobs.
     """
     job_id = new_id("job")
     payers = await payers_of(connection, tenant, submission.capped_key)
+    await refuse_many_jobs(connection, tenant, deps.max_unfinished_jobs)
     await _keep_caps(deps.prices, connection, payers, submission, prepared)
     try:
         await _insert(connection, tenant, job_id, submission, prepared, payers)

@@ -6,13 +6,22 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db.jobs import bounds
+from app.db.batches import batches
+from app.db.execution import shards
+from app.db.jobs import bounds, jobs
 from app.db.jobs.budgets import Payers
 from app.db.keys import tenant_limits
 from app.db.keys.tenant_limits import LimitsRow
 from app.db.locks import lock, lock_shared
 from app.domain.jobs.budget import NANOS, Budget, limits_of
+from app.domain.jobs.contract import JobError
+from app.domain.jobs.status import JobStatus
 from app.domain.keys.contract import LimitsOfTenant, Spending
+from app.domain.providers.failure import TENANT_IS_PAUSED, TENANT_PAUSED, remedy
+from app.services.errors import CallNotAllowedError, TooManyJobsError
+
+ADDED_AT_A_TIME = 100
+"""Upper bound on transactions that add jobs of one tenant at a time; the processes' connections are fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,19 +75,74 @@ def show_limits(row: LimitsRow) -> LimitsOfTenant:
     spending = None
     if row.nanos_limit is not None:
         spending = Spending(usd_limit=row.nanos_limit / NANOS, usd_spent=row.nanos_taken / NANOS)
-    return LimitsOfTenant(tenant=row.tenant, models=row.models, spending=spending)
+    return LimitsOfTenant(tenant=row.tenant, models=row.models, spending=spending, paused=row.paused)
 
 
 async def payers(connection: AsyncConnection, tenant: str, capped_key: str | None) -> Payers:
-    """Whose caps something that is to be spent now counts against; the tenant gets none until the transaction has ended.
+    """Return whose caps new spending counts against; a tenant's limits don't change until the transaction has ended.
 
     Args:
         connection: Where.
         tenant: Who spends it.
         capped_key: The API key that was shown, if it has a cap.
+
+    Raises:
+        CallNotAllowedError: If the operator has paused the tenant.
     """
     await lock_shared(connection, _lock_of(tenant))
-    return Payers(capped_key, tenant if await tenant_limits.is_capped(connection, tenant) else None)
+    capped, paused = await tenant_limits.spending_state(connection, tenant)
+    if paused:
+        raise CallNotAllowedError(TENANT_PAUSED, TENANT_IS_PAUSED)
+    return Payers(capped_key, tenant if capped else None)
+
+
+async def pause_tenant(engine: AsyncEngine, tenant: str) -> int:
+    """Stop a tenant's jobs and refuse new ones; return the number of jobs paused now."""
+    async with engine.begin() as connection:
+        await lock(connection, _lock_of(tenant))
+        await tenant_limits.set_paused(connection, tenant, paused=True)
+        active = await tenant_limits.active_jobs(connection, tenant)
+    error = JobError(code=TENANT_PAUSED, detail=TENANT_IS_PAUSED, remedy=remedy(TENANT_PAUSED))
+    paused = 0
+    for job_id in active:
+        async with engine.begin() as connection:
+            paused += await jobs.move(
+                connection, job_id, to=JobStatus.PAUSED, reason=TENANT_PAUSED, error=error
+            )
+    return paused
+
+
+async def resume_tenant(engine: AsyncEngine, tenant: str) -> int:
+    """Let a tenant's jobs make calls again; return the number of resumed jobs, which the sweeper announces."""
+    async with engine.begin() as connection:
+        await lock(connection, _lock_of(tenant))
+        await tenant_limits.set_paused(connection, tenant, paused=False)
+        paused = await jobs.paused_jobs(connection, TENANT_PAUSED)
+    resumed = 0
+    for job_id in [job.id for job in paused if job.tenant == tenant]:
+        async with engine.begin() as connection:
+            if await jobs.paused_jobs(connection, TENANT_PAUSED, job_id):
+                resumed += await jobs.move(connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED)
+                await shards.withdraw(connection, job_id)
+                await batches.hasten(connection, job_id)
+    return resumed
+
+
+async def refuse_many_jobs(connection: AsyncConnection, tenant: str, most: int) -> None:
+    """Refuse a further job of a tenant that has as many unfinished ones as are allowed.
+
+    Near the limit, transactions that add jobs wait for each other, so that together they don't exceed it.
+
+    Raises:
+        TooManyJobsError: If the tenant has that many.
+    """
+    if await tenant_limits.count_unfinished(connection, tenant) + ADDED_AT_A_TIME <= most:
+        return
+    await lock(connection, f"unfinished jobs of {tenant}")
+    if await tenant_limits.count_unfinished(connection, tenant) >= most:
+        raise TooManyJobsError(
+            f"the tenant has {most:,} unfinished jobs, the most that are allowed; wait until jobs end, or cancel some"
+        )
 
 
 def _lock_of(tenant: str) -> str:

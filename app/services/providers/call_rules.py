@@ -16,6 +16,8 @@ from app.domain.providers.failure import (
     NO_BATCH_ENDPOINTS,
     PARAMETERS_CHANGED,
     PRICE_UNKNOWN,
+    TENANT_IS_PAUSED,
+    TENANT_PAUSED,
     UNKNOWN_CONNECTION,
 )
 from app.domain.providers.model import Model, Takes, Usage
@@ -48,6 +50,8 @@ class CallRules:
         facts = await read_facts(connection, tenant, job_id)
         if facts is None:
             return
+        if facts.paused:
+            raise CallNotAllowedError(TENANT_PAUSED, TENANT_IS_PAUSED)
         untrusted = new or facts.imported
         for model in called_models(spec, preparing=facts.preparing):
             found = await self._connection(connection, model, tenant)

@@ -18,6 +18,7 @@ from app.db.execution.shards import ALL, Among, AnyClaim, Claim, PreparationClai
 from app.db.health import is_away
 from app.db.jobs import jobs, preparations
 from app.db.reasons import reason
+from app.db.webhooks import webhooks
 from app.domain.instruments.rules import UnknownVersionError
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.execution import Execution
@@ -26,6 +27,7 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.domain.providers.extra import EXTRA_FIELDS
 from app.domain.providers.failure import remedy
+from app.domain.webhooks.webhook import WebhookEvent
 from app.services.batches.caller import DeferredError
 from app.services.batches.shards import calling_as_asked, form_batches
 from app.services.errors import CallNotAllowedError
@@ -46,6 +48,8 @@ from app.telemetry.tracing import shard_span
 
 log = structlog.get_logger(__name__)
 
+SURPLUS_QUIET_SECONDS = 600.0
+"""Shortest time between two messages to a webhook about surplus replies of one connection."""
 SHUTDOWN_SECONDS = 10.0
 """How long a worker that goes down waits for a database that does not take a shard's last rows."""
 
@@ -108,6 +112,23 @@ async def run_claimed(deps: ShardDependencies, claimed: Claimed) -> None:
         deps.leases.holding(claim, stop, claimed.asked),
     ):
         await _work(deps, claim, stop)
+        if stop.surplus_from:
+            await _report_surplus(deps, claim, stop)
+
+
+async def _report_surplus(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:
+    """Write messages about servers that sent bytes that no request was waiting for."""
+    async with deps.engine.begin() as connection:
+        for name in sorted(stop.surplus_from):
+            data = {"id": name, "object": "connection"}
+            await webhooks.note_event(
+                connection,
+                claim.tenant,
+                WebhookEvent.SURPLUS_REPLIES,
+                claim.job_id,
+                data,
+                quiet_seconds=SURPLUS_QUIET_SECONDS,
+            )
 
 
 async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:

@@ -118,7 +118,7 @@ async def create_upload(
         raise InvalidJobError([FieldError("/header/Upload-Length", "must be at least 1")])
     upload_id, name = new_id(UPLOAD), metadata.get("filename")
     async with deps.engine.begin() as connection:
-        held = await uploads.held(connection, tenant)
+        held = await uploads.lock_held(connection, tenant)
         if held.uploads >= MOST_UPLOADS:
             raise UploadQuotaError(f"there are {held.uploads:,} uploads already; delete one")
         if held.size + size > deps.tenant_bytes:

@@ -14,7 +14,7 @@ from app.db.watching import schedule_runs, schedules
 from app.db.watching.schedules import ScheduleRow
 from app.db.webhooks import webhooks
 from app.domain.watching.cron import due_times
-from app.domain.webhooks.webhook import JobEvent
+from app.domain.webhooks.webhook import WebhookEvent
 from app.services.identifiers import new_id
 
 log = structlog.get_logger(__name__)
@@ -113,9 +113,9 @@ async def _note(
     written = await schedule_runs.insert_run(connection, values)
     await schedule_runs.thin(connection, schedule.tenant, schedule.id, KEPT_WHOLE)
     if written and state != "due":
-        event = JobEvent.RUN_MISSED if state == "missed" else JobEvent.RUN_SKIPPED
+        event = WebhookEvent.RUN_MISSED if state == "missed" else WebhookEvent.RUN_SKIPPED
         data = told(schedule, run_id, due) | {"reason": reason, "missed": missed}
-        await webhooks.note_schedule(connection, schedule.tenant, event, None, data)
+        await webhooks.note_event(connection, schedule.tenant, event, None, data)
 
 
 def told(schedule: ScheduleRow, run_id: str, due: datetime) -> dict[str, object]:

@@ -20,8 +20,8 @@ from app.db.watching.schedules import ScheduleRow
 from app.db.webhooks import webhooks
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.request import JobIn
-from app.domain.webhooks.webhook import JobEvent
-from app.services.errors import SpendingCapError, internal_cause
+from app.domain.webhooks.webhook import WebhookEvent
+from app.services.errors import CallNotAllowedError, SpendingCapError, TooManyJobsError, internal_cause
 from app.services.jobs.submit import (
     Submission,
     SubmissionDependencies,
@@ -39,7 +39,7 @@ LONGEST_WAIT = timedelta(hours=12)
 """After so long a run that could not be taken further, for errors of our own, is given up."""
 RUN_USED_UP = "the run's budget is used up; the job is paused"
 CAP_REACHED = "the spending cap of the API key or the tenant is reached; the job is paused"
-REFUSED = (InvalidJobError, SpendingCapError)
+REFUSED = (InvalidJobError, SpendingCapError, CallNotAllowedError, TooManyJobsError)
 MOST_WORDS = 500
 
 Submitting = Callable[[], SubmissionDependencies]
@@ -211,7 +211,7 @@ async def _end(step: _Step) -> None:
     for alarm in found.alarms:
         data = told(step.schedule, run.id, run.due) | {"figure": step.schedule.figure, "alarm": alarm}
         data["links"] = {**data["links"], "job": f"/v1/jobs/{run.job_id}"}  # type: ignore[dict-item] # it is one
-        await webhooks.note_schedule(step.connection, run.tenant, JobEvent.DRIFT_DETECTED, run.job_id, data)
+        await webhooks.note_event(step.connection, run.tenant, WebhookEvent.DRIFT_DETECTED, run.job_id, data)
 
 
 async def _took_all_that_was_left(step: _Step) -> bool:
@@ -244,7 +244,7 @@ async def _fail(step: _Step, reason: str, *, usd: float | None = None) -> None:
         step.connection, run, state="failed", reason=reason, usd=usd, ended_at=datetime.now(UTC)
     )
     data = told(step.schedule, run.id, run.due) | {"reason": reason}
-    await webhooks.note_schedule(step.connection, run.tenant, JobEvent.RUN_FAILED, run.job_id, data)
+    await webhooks.note_event(step.connection, run.tenant, WebhookEvent.RUN_FAILED, run.job_id, data)
 
 
 async def _give_up_late(engine: AsyncEngine, run_id: str, error: Exception) -> None:

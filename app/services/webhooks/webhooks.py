@@ -6,15 +6,24 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+import structlog
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.jobs import idempotency
 from app.db.locks import lock
+from app.db.reasons import reason
 from app.db.webhooks import webhooks
 from app.db.webhooks.webhooks import SWITCHED_OFF
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.webhooks.contract import Delivery, NewWebhook, Webhook, WebhookChangeIn, WebhookIn
-from app.domain.webhooks.webhook import FORMER_SECRET_HOURS, SECRET_BYTES, TEST_EVENT, JobEvent, encode_secret
+from app.domain.webhooks.webhook import (
+    FORMER_SECRET_HOURS,
+    SECRET_BYTES,
+    TEST_EVENT,
+    WebhookEvent,
+    encode_secret,
+)
 from app.guard.targets import Guard
 from app.services.errors import IdempotencyConflictError, NotFoundError, TooOftenError, WrongStateError
 from app.services.idempotency import ClientKey
@@ -28,7 +37,11 @@ MOST_WEBHOOKS = 20
 MOST_TESTS = 10
 """Of one webhook in :data:`TEST_SECONDS`, lest anybody have us flood a receiver."""
 TEST_SECONDS = 60
+READER_QUIET_SECONDS = 600.0
+"""Shortest time between two messages about files that exceeded the same limit."""
 BY_USER = "by_user"
+
+log = structlog.get_logger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +199,19 @@ def _new_secret() -> str:
     return encode_secret(secrets.token_bytes(SECRET_BYTES))
 
 
-def _names(events: Sequence[JobEvent]) -> list[str]:
+async def note_reader_end(engine: AsyncEngine, tenant: str, limit: str) -> None:
+    """Write messages about a file that crashed its reader or exceeded one of its limits."""
+    data = {"object": "file", "limit": limit}
+    event = WebhookEvent.READER_ENDED
+    try:
+        async with engine.begin() as connection:
+            await webhooks.note_event(
+                connection, tenant, event, None, data, quiet_seconds=READER_QUIET_SECONDS
+            )
+    except SQLAlchemyError as error:  # the file's own answer matters more
+        log.warning("message not written", webhook_event=event.value, reason=reason(error))
+
+
+def _names(events: Sequence[WebhookEvent]) -> list[str]:
     """Each event once."""
     return [event.value for event in dict.fromkeys(events)]

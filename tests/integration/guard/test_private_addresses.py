@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.domain.errors import InvalidJobError
 from app.domain.providers.model import ChatRequest, Model
 from app.domain.webhooks.contract import WebhookIn
-from app.domain.webhooks.webhook import JobEvent
+from app.domain.webhooks.webhook import WebhookEvent
 from app.guard.targets import Guard
 from app.llm.batches.anthropic import AnthropicBatches
 from app.llm.batches.openai import OpenAIBatches
@@ -161,7 +161,9 @@ async def test_no_spelling_of_a_private_address_can_be_saved_as_a_webhook(
     deps = WebhookDependencies(engine, Guard(), SecretCipher(()))
     for host in HOSTS:
         # As if its form, which allows no such letters, had let it by.
-        draft = WebhookIn.model_construct(url=f"https://{host}:{listener.port}/", events=[JobEvent.PAUSED])
+        draft = WebhookIn.model_construct(
+            url=f"https://{host}:{listener.port}/", events=[WebhookEvent.PAUSED]
+        )
         with pytest.raises(InvalidJobError) as refused:
             await create_webhook(deps, TENANT, draft)
         assert refused.value.errors[0].pointer == "/url"

@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -348,8 +348,17 @@ class TestModelBeyondItsBound:
     async def test_takes_one_call_at_a_time_and_stays_within_a_budget_that_holds_the_first_lies(
         self, world: World
     ) -> None:
+        await execute(
+            world.engine,
+            "INSERT INTO webhooks (id, tenant, url, events, secret) VALUES"
+            " ('w', 'default', 'https://a.example', '{connection.bill_exceeded}', 's')",
+        )
         spending = await world.job(LIES["ignores max_tokens"], Budget(usd=1.5))
         account = await spending.spend()
+        messages = await execute(
+            world.engine, "SELECT job_id, payload::json -> 'data' FROM webhook_deliveries"
+        )
+        assert [tuple(each) for each in messages] == [(spending.job_id, {"id": MODEL, "object": "model"})]
         charged = spending.provider.charged.nanos
         assert 1.5 * NANOS - spending.provider.largest.nanos < charged <= 1.5 * NANOS
         assert 1 <= account.exceeded <= IN_FLIGHT + 1
@@ -395,6 +404,30 @@ class TestModelBeyondItsBound:
         assert await reset_bounds(world.engine, TENANT, MODEL) == []
         assert await reset_bounds(world.engine, "other", None) == []
         assert await reset_bounds(world.engine, TENANT, None) == ["acme/n"]
+
+
+class TestCostWithoutCounts:
+    @pytest.mark.parametrize(
+        ("changes", "cost", "recorded"),
+        [
+            ({}, 0, None),
+            ({}, 0.05, 0.05),
+            ({"trust_cost": True}, 0, 0.0),
+            ({"prices": {}}, 0, 0.0),
+        ],
+        ids=["untrusted", "higher", "trusted", "no price"],
+    )
+    async def test_of_zero_counts_where_it_lowers_no_price(
+        self, changes: dict[str, Any], cost: float, recorded: float | None, world: World
+    ) -> None:
+        told_cost = Answer.of_json({"choices": [SAID], "usage": {"cost": cost}})
+        spending = await world.job(lambda worst, _: Exchange(told_cost, worst), Budget(calls=1))
+        spending.provider.calls = HONEST
+        acme = world.connections.get("acme")
+        assert acme is not None
+        spending.provider.book = GenaiPriceBook(Connections({"acme": replace(acme, **changes)}))
+        await _one_call(spending, await claimed(world.engine, spending.job_id))
+        assert await scalar(world.engine, "SELECT usd FROM calls") == recorded
 
 
 class TestPriceThatDisappears:

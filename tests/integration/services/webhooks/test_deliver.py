@@ -17,7 +17,7 @@ from app.db.jobs import jobs
 from app.db.webhooks import webhooks
 from app.domain.jobs.status import JobStatus
 from app.domain.webhooks.contract import NewWebhook, WebhookChangeIn, WebhookIn
-from app.domain.webhooks.webhook import MOST_ATTEMPTS, JobEvent
+from app.domain.webhooks.webhook import MOST_ATTEMPTS, WebhookEvent
 from app.guard.targets import Guard
 from app.services.jobs.view import view_job
 from app.services.webhooks import deliver
@@ -40,7 +40,7 @@ from tests.integration.services.scheduling.test_run_shard import Provider, Worke
 LOCAL = Guard(hosts={"127.0.0.1"})
 OLD, NEW = bytes(32), bytes(range(32))
 RING = SecretCipher([OLD])
-ALL = tuple(JobEvent)
+ALL = tuple(WebhookEvent)
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def deps(engine: AsyncEngine) -> WebhookDependencies:
     return WebhookDependencies(engine, LOCAL, RING)
 
 
-async def make(deps: WebhookDependencies, url: str, events: Sequence[JobEvent] = ALL) -> NewWebhook:
+async def make(deps: WebhookDependencies, url: str, events: Sequence[WebhookEvent] = ALL) -> NewWebhook:
     return await create_webhook(deps, TENANT, WebhookIn(url=url, events=list(events)))
 
 
@@ -211,8 +211,8 @@ class TestOutbox:
     async def test_only_who_wants_an_event_and_is_on_is_told(
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
-        wants = await make(deps, "http://127.0.0.1:9/", (JobEvent.FAILED,))
-        await make(deps, "http://127.0.0.1:9/", (JobEvent.COMPLETED,))
+        wants = await make(deps, "http://127.0.0.1:9/", (WebhookEvent.FAILED,))
+        await make(deps, "http://127.0.0.1:9/", (WebhookEvent.COMPLETED,))
         off = await make(deps, "http://127.0.0.1:9/")
         await change_webhook(deps, TENANT, off.id, WebhookChangeIn(enabled=False))
         job = await new_job(engine)
