@@ -422,7 +422,7 @@ def _findings() -> Iterator[Finding]:
         yield Finding("operator's file", False, str(error))
         return
     file = "none" if settings.config is None else str(settings.config)
-    yield Finding("operator's file", True, f"{file}, {len(list(connections))} connections")
+    yield Finding("operator's file", True, f"{file}; connections: {len(list(connections))}")
     yield from _tried(connections)
 
 

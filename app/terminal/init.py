@@ -165,9 +165,13 @@ def _usual_model(server: Server, environment: Mapping[str, str]) -> str:
             )
         return str(listed.raise_for_status().json()["data"][0]["id"])
     except httpx2.HTTPStatusError as error:
-        raise CommandError(
-            f"{url} answers {error.response.status_code}; name a model with --model"
-        ) from error
+        status = error.response.status_code
+        remedy = (
+            "the server may still load its model: try again, or name the model with --model"
+            if status == HTTPStatus.SERVICE_UNAVAILABLE
+            else "name a model with --model"
+        )
+        raise CommandError(f"{url} answers {status}; {remedy}") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         reason = str(error) or "no answer"
         raise CommandError(f"{url} lists no models ({reason}); name one with --model") from error

@@ -172,6 +172,8 @@ def export(
         print_json({"path": str(path.resolve()), "bytes": length})
     else:
         click.echo(f"{path} ({length:,} bytes)")
+    if format_ == "preferences" and not length:
+        click.echo("No pairs: no two texts of the same prompt have scores far enough apart.", err=True)
 
 
 @click.group()

@@ -327,3 +327,11 @@ class TestConsistencyWithoutFidelity:
             assert "ACC_atom on a scale from 0, chance, to 1" in text
         words = "are not shown to be in character more often than random scores would be."
         assert words in stack.get(f"/v1/jobs/{job['id']}/report?format=html").text
+
+
+def test_a_finished_jobs_page_shows_its_warnings_before_its_state(stack: Service) -> None:
+    same = {"persona": "E-high", "task": "social_media_post", "model": OPEN}
+    job = judged(stack, [same | {"text": " ".join([sentence("E", 5)] * LONG)}])
+    assert "one_score" in {warning["code"] for warning in job["warnings"]}
+    page = stack.get(f"/jobs/{job['id']}").text
+    assert page.index('class="doubts"') < page.index('id="state"')

@@ -1,5 +1,6 @@
 """From an empty directory to a report, as a new user goes: what it takes, and what is said when something is wrong."""
 
+import asyncio
 import contextlib
 import json
 import os
@@ -13,6 +14,7 @@ import pytest
 
 from embedded.supervisor import free_port
 from tests.conftest import scratch_directory
+from tests.integration.llm.stub_provider import Answer, StubProvider
 from tests.integration.simulator.conftest import RunningSimulator
 from tests.observe import PATIENCE
 
@@ -159,6 +161,15 @@ def test_what_is_wrong_is_refused_before_a_file_is_written(directory: Path) -> N
         refused = newcomer.assay("init", *arguments)
         assert (refused.returncode, words in refused.stderr) == (3, True), refused.stderr
     assert list(directory.iterdir()) == []
+
+
+async def test_a_server_that_loads_its_model_is_asked_again_later(directory: Path) -> None:
+    loading = Answer.of_json({"error": {"message": "Loading model", "code": 503}}, 503)
+    async with StubProvider(loading) as server:
+        refused = await asyncio.to_thread(
+            Newcomer(directory, "any").assay, "init", "--vllm", f"{server.url}/v1"
+        )
+    assert (refused.returncode, "may still load its model: try again" in refused.stderr) == (3, True)
 
 
 def test_a_key_that_no_header_can_carry_is_not_told(directory: Path) -> None:

@@ -505,9 +505,7 @@ def _of_verdicts(verdicts: Sequence[tuple[Verdict, str]]) -> Iterator[Finding]:
     """Say whether a judge tells the probes apart."""
     if len(verdicts) < len(PROBES):
         return
-    for (verdict, reply), sentence in zip(verdicts, PROBES, strict=True):
-        if verdict.status in {VerdictStatus.UNPARSED, VerdictStatus.REFUSED}:
-            yield _bad(f"Its verdict on “{sentence}” cannot be read: “{reply[:SHOWN_CHARACTERS]}”.")
+    yield from _of_unread(verdicts)
     (high, _), (low, _), (neutral, _) = verdicts
     for (verdict, _), sentence in zip(verdicts[:2], PROBES, strict=False):
         if verdict.status is VerdictStatus.NOT_APPLICABLE:
@@ -530,6 +528,20 @@ def _of_verdicts(verdicts: Sequence[tuple[Verdict, str]]) -> Iterator[Finding]:
         yield _bad(
             f"It scores a sentence that says nothing about the trait: {neutral.score} for “{PROBES[2]}”."
         )
+
+
+def _of_unread(verdicts: Sequence[tuple[Verdict, str]]) -> Iterator[Finding]:
+    """Show the verdicts that cannot be read; most of them unread make the judge unfit."""
+    lost = {VerdictStatus.UNPARSED, VerdictStatus.REFUSED}
+    unread = [
+        (sentence, reply)
+        for (verdict, reply), sentence in zip(verdicts, PROBES, strict=True)
+        if verdict.status in lost
+    ]
+    for sentence, reply in unread:
+        yield _bad(f"Its verdict on “{sentence}” cannot be read: “{reply[:SHOWN_CHARACTERS]}”.")
+    if len(unread) > 1:
+        yield _bad(f"{len(unread)} of its {len(PROBES)} verdicts cannot be read. {UNFIT}")
 
 
 def _of_forms(

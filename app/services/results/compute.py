@@ -89,8 +89,8 @@ from app.services.sets.sets import made_set_id
 
 CONTROL_CALLS_MISSING = "control_calls_missing"
 _LACKING = {
-    CALLS_MISSING: "not every planned response and verdict is there",
-    CONTROL_CALLS_MISSING: "of the control arm, not every planned response and verdict is there",
+    CALLS_MISSING: "planned responses or verdicts are missing",
+    CONTROL_CALLS_MISSING: "the control arm lacks planned responses or verdicts",
 }
 CELLS_WITHOUT_FIGURE, PERSONAS_WITHOUT_SCORE = "cells_without_figure", "personas_without_score"
 

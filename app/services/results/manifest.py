@@ -420,7 +420,7 @@ def _atomic_deviations(spec: JobSpec, cells: tuple[Cell, ...]) -> list[str]:
     else:
         if spec.iterations != PAPER_ITERATIONS:
             found.append(
-                f"{spec.iterations} iterations of each instruction; the paper has {PAPER_ITERATIONS}."
+                f"Iterations of each instruction: {spec.iterations}; the paper has {PAPER_ITERATIONS}."
             )
         own = len(set(spec.instructions) - set(load_atomic(PAPER_VERSION).instructions))
         if own:

@@ -188,6 +188,11 @@ class TestJudge:
             (("5", "9) None of the above", "9"), "", "“not applicable” to “I avoid people"),
             (("9", "1", "9"), "", "“not applicable” to “I love loud parties"),
             (("I'm ready. I'm ready.",) * 3, "", "cannot be read: “I'm ready. I'm ready.”"),
+            (
+                ("1) Very extroverted", "2) Introverted", "1) Moderately extroverted"),
+                "",
+                "3 of its 3 verdicts cannot be read. Do not use it as a judge.",
+            ),
         ],
     )
     async def test_says_whether_it_tells_them_apart(

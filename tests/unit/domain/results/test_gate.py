@@ -236,11 +236,11 @@ class TestMinimumCoverage:
         document = results(0.95, self.SURE, completeness="partial")
         empty = "cells_without_figure: 1 of 9 cells have no scored sentence"
         assert verdict(document | {"completeness_reasons": [empty]}, "acc_atom>=0.8") == "pass"
-        calls = "calls_missing: not every planned response and verdict is there"
+        calls = "calls_missing: planned responses or verdicts are missing"
         assert verdict(document | {"completeness_reasons": [calls, empty]}, "acc_atom>=0.8") == "inconclusive"
 
     def test_is_of_the_personas_whatever_the_control_arm_lacks(self) -> None:
-        reason = "control_calls_missing: of the control arm, not every planned response and verdict is there"
+        reason = "control_calls_missing: the control arm lacks planned responses or verdicts"
         document = results(0.95, self.SURE, completeness="partial") | {"completeness_reasons": [reason]}
         assert verdict(document, "acc_atom>=0.8") == "pass"
 
