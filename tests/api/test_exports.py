@@ -7,9 +7,12 @@ import re
 import zipfile
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
+from app.cli import app
 from app.services.results.exports import EXPORT_FORMS
 from tests.api.service import Json, Service, job_body, pointers
 from tests.api.test_imported_verdicts import GPT_4O, OLD, imported_job, scored
@@ -80,6 +83,16 @@ class TestPreferences:
         some = lines(stack, finished, "preferences", unit="sentence", minimum_margin=0.5)
         assert some == [pair for pair in every if pair["margin"] >= 0.5]
         assert 0 < len(some) < len(every)
+
+    def test_without_a_pair_the_command_says_so(self, stack: Service, finished: Json, tmp_path: Path) -> None:
+        words = ["export", finished["id"], "--format", "preferences", "--minimum-margin", "1"]
+        done = CliRunner().invoke(
+            app,
+            [*words, "--output", str(tmp_path / "pairs.jsonl"), "--url", stack.url],
+            catch_exceptions=False,
+        )
+        assert done.exit_code == 0, done.output
+        assert "No pairs: " in done.output
 
     def test_the_same_job_gives_the_same_bytes(self, stack: Service, finished: Json) -> None:
         address = f"/v1/jobs/{finished['id']}/exports/preferences"
