@@ -189,7 +189,7 @@ class TestJudge:
             (("9", "1", "9"), "", "“not applicable” to “I love loud parties"),
             (("I'm ready. I'm ready.",) * 3, "", "cannot be read: “I'm ready. I'm ready.”"),
             (
-                ("1) Very extroverted", "2) Introverted", "1) Moderately extroverted"),
+                ("1) Very extroverted", "5) Very introverted", "1) Moderately extroverted"),
                 "",
                 "3 of its 3 verdicts cannot be read. Do not use it as a judge.",
             ),
