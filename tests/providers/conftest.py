@@ -18,9 +18,10 @@ Serve = Callable[[Path], Server]
 
 @contextmanager
 def serving(serve: Serve) -> Iterator[tuple[Server, Path]]:
+    """Launches a server in a directory of its own and kills it at the end."""
     with scratch_directory() as directory:
         server = serve(directory)
-        server.start()
+        server.launch()
         try:
             yield server, directory
         finally:
@@ -39,6 +40,7 @@ def simulator() -> Iterator[RunningSimulator]:
 @pytest.fixture(scope="session")
 def proxy(simulator: RunningSimulator) -> Iterator[tuple[Server, Path]]:
     with serving(lambda directory: litellm(directory, simulator.url)) as found:
+        found[0].wait()
         yield found
 
 
@@ -59,6 +61,7 @@ def through_proxy(
 
 @pytest.fixture(scope="session")
 def smollm2() -> Iterator[Server]:
+    """llama.cpp's server, which loads its model while the service starts."""
     with serving(llama_cpp) as (server, _):
         yield server
 
@@ -71,4 +74,5 @@ def with_smollm2(smollm2: Server, databases: Databases, template_database: str) 
         scratch_directory() as directory,
         connected_stack(connections, directory, databases, template_database) as stack,
     ):
+        smollm2.wait()
         yield stack

@@ -45,13 +45,21 @@ class Server:
     def url(self) -> str:
         return f"http://127.0.0.1:{self.port}"
 
-    def start(self) -> None:
-        """Starts it and waits until it serves."""
+    def launch(self) -> None:
+        """Starts it without waiting for it."""
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 self._command, stdout=log, stderr=log, cwd=self._directory, env=os.environ | _QUIET
             )
+
+    def wait(self) -> None:
+        """Waits until it serves."""
         assert eventually(self._serves, START_SECONDS), self.log.read_text()[-2_000:]
+
+    def start(self) -> None:
+        """Starts it and waits until it serves."""
+        self.launch()
+        self.wait()
 
     def kill(self) -> None:
         """SIGKILL; its port refuses connections from now on."""
