@@ -1,6 +1,7 @@
 """What every process does first: logging, the operator's file; and what it does late, because it takes long."""
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import json
@@ -21,6 +22,11 @@ from app.vault.secret_cipher import SecretCipher, parse_keys
 SWITCH_SECONDS = 0.0005
 """How long a thread that computes results, encodes an export or splits a long text keeps others waiting. At Python's own 5 ms a
 request's few steps, each of which may have to wait for it, took up to a tenth of a second."""
+
+LARGE_ANSWER_ENDED = threading.Event()
+"""Set it to return memory to the system soon."""
+MEMORY_SECONDS = 5.0
+"""Pause before memory is returned to the system, so that many answers cost one look."""
 
 log = structlog.get_logger(__name__)
 
@@ -181,6 +187,28 @@ def import_in_background(*modules: str, after: float = 0.0, then: Callable[[], N
                 then()
 
     threading.Thread(target=work, name="imports", daemon=True).start()
+
+
+def give_memory_back() -> None:
+    """Spares what is imported by now, then returns memory to the system after large answers.
+
+    Python looks for cycles rarely (see :mod:`app`), and the C library keeps what is freed in the middle of its heap.
+    """
+    keep_what_is_imported()
+    threading.Thread(target=_give_memory_back, name="memory", daemon=True).start()
+
+
+def _give_memory_back() -> None:
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    while True:
+        LARGE_ANSWER_ENDED.wait()
+        time.sleep(MEMORY_SECONDS)
+        LARGE_ANSWER_ENDED.clear()
+        gc.collect()
+        if "pyarrow" in sys.modules:
+            sys.modules["pyarrow"].default_memory_pool().release_unused()
+        if trim is not None:
+            trim(0)
 
 
 def let_threads_give_way() -> None:

@@ -36,6 +36,7 @@ from app.api.console import webhooks as webhooks_pages
 from app.api.http import database_timeouts, docs_page, health, metrics, problems
 from app.api.http.access import AuthMiddleware, check_scope
 from app.api.http.answer_headers import AnswerHeaders
+from app.api.http.answers import Answers
 from app.api.http.dependencies import Services
 from app.api.http.hosts import KnownHost
 from app.api.http.limits import Limits
@@ -43,8 +44,8 @@ from app.api.http.openapi import TAGS, DescribedApp
 from app.api.http.received_files import ReceivedFiles
 from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
-from app.api.http.streams import Streams
 from app.api.http.traced import Traced
+from app.api.http.turns import Turns
 from app.api.jobs import bundles, catalog, events, exports, imports, reports, responses, results, share_links
 from app.api.jobs import routes as jobs
 from app.api.keys import limits
@@ -62,9 +63,10 @@ from app.api.uploads.method_override import MethodOverride
 from app.api.watching import routes as schedules
 from app.api.webhooks import routes as webhooks
 from app.bootstrap import (
+    LARGE_ANSWER_ENDED,
     configure_logging,
+    give_memory_back,
     import_in_background,
-    keep_what_is_imported,
     let_threads_give_way,
     load_key_ring,
     load_operator_connections,
@@ -100,9 +102,9 @@ from app.services.ops_metrics import MetricsReader
 from app.services.providers.catalog import load_catalog
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.connections import ConnectionDependencies
-from app.services.results.figures import FigureDesk
 from app.services.results.noise import NoiseReader
 from app.services.results.read import ResultsReader
+from app.services.results.reports import ReportPages
 from app.services.uploads.uploads import UploadDependencies
 from app.services.webhooks.webhooks import WebhookDependencies, note_reader_end
 from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
@@ -198,11 +200,10 @@ def create_app(settings: Settings | None = None) -> FastAPI:
             "scipy.special",
             "anyio._backends._asyncio",
             after=UNASKED_SECONDS,
-            then=keep_what_is_imported,
+            then=give_memory_back,
         )
         await services.readers.start()
         yield
-        services.figures.close()
         services.submission.planning.close()
         await services.uploads.packed.close()
         await services.uploads.tool_files.close()
@@ -363,7 +364,6 @@ def _services(settings: Settings) -> Services:
         ),
         contexts=contexts,
         results=results,
-        figures=FigureDesk(),
         progress=progress,
         follower=JobFollower(engine, progress, holds),
         holds=holds,
@@ -387,7 +387,11 @@ def _services(settings: Settings) -> Services:
         refused_keys=RefusedKeys(),
         request_rates=RequestRates(redis),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
-        streams=Streams(settings.max_streams),
+        answers=Answers(settings.answer_bytes, settings.max_streams, LARGE_ANSWER_ENDED.set),
+        large_answers=Turns(6, 3, waiting=64),
+        figure_turns=Turns(2, 1, waiting=8, seconds=20),
+        report_turns=Turns(2, 1),
+        reports=ReportPages(engine),
         ready_workers=board.ready,
         troubles=board.troubles,
         database=DatabaseCheck(engine),

@@ -23,6 +23,8 @@ HEAD_SECONDS = 10.0
 HEAD_BYTES = 64 * 1024
 """Most of an unfinished head that is kept; what a whole one may have is decided in ``app.api.http.limits``."""
 
+UNREAD_SECONDS = 60.0
+"""So long a closed connection waits for a client that does not read."""
 REST_SECONDS, REST_BYTES = 60.0, 256 * 1024 * 1024
 """So long, and so much, the rest of a body is read whose request is answered already."""
 
@@ -44,7 +46,7 @@ class _ClosedAfterBody:
         if self._protocol.awaits_rest():
             self._protocol.closes_after_body = True
         else:
-            self._protocol.transport.close()
+            self._protocol.close()
 
 
 class BoundedHttp(HttpToolsProtocol):
@@ -79,7 +81,7 @@ class BoundedHttp(HttpToolsProtocol):
         if self.awaits_rest():
             self._rest_bytes += len(data)
             if self._rest_bytes > REST_BYTES:
-                self.transport.close()
+                self.close()
                 return
         super().data_received(data)
         if self._in_head and not self.transport.is_closing():
@@ -111,7 +113,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._in_body = False
         super().on_message_complete()
         if self.closes_after_body:
-            self.transport.close()
+            self.close()
         elif rest_ended:
             self._wait()
 
@@ -145,7 +147,13 @@ class BoundedHttp(HttpToolsProtocol):
             return
         if self._head_bytes:
             self.transport.write(STATUS_LINE[status] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        self.close()
+
+    def close(self) -> None:
+        """Closes the connection, and ends it where the client does not take the rest of an answer."""
+        self._stop_waiting()
         self.transport.close()
+        self._timer = self.loop.call_later(UNREAD_SECONDS, self.transport.abort)
 
 
 if __name__ == "__main__":

@@ -183,7 +183,10 @@ class Settings(BaseSettings):
     upload_days: Annotated[int, Field(ge=1, le=3650)] = 7
     """So many days after its last part an upload is deleted. Jobs that used it keep their texts."""
     max_streams: Annotated[int, Field(ge=1)] = 100
-    """Exports and event streams that one tenant may have open at an API process; one more is a 429."""
+    """Event streams and imports that one tenant may have open at an API process; one more is a 429."""
+    answer_bytes: Annotated[int, Field(ge=32 * 1024**2)] = 128 * 1024**2
+    """Bytes of all answers that an API process sends at a time; a download counts as 8 MiB. A tenant may have half of
+    them, all of its share links together a quarter, one share link an eighth; beyond that is a 429."""
     max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000
     """A job planned beyond this many calls is a 422."""
     confirm_calls_above: Annotated[int, Field(ge=0)] = 250_000

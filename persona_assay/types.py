@@ -3214,7 +3214,7 @@ class Limits(TypedDict):
     unfinished_jobs: LimitInUse
     """Jobs that have not ended. A job beyond the limit is refused (429)."""
     streams: LimitInUse
-    """Open exports and event streams at the API process that answers."""
+    """Open event streams and imports at the API process that answers."""
     upload_bytes: LimitInUse
     """Bytes of all uploads together, unpacked."""
     planned_calls: int

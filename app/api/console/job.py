@@ -18,6 +18,7 @@ from app.api.console.summaries import summary, whole
 from app.api.http import cursors
 from app.api.http.access import needs
 from app.api.http.dependencies import (
+    TAKES_A_TURN,
     CallerDep,
     JobId,
     Services,
@@ -69,7 +70,7 @@ SPENDING_DEEDS = frozenset({"resume", "retry"})
 Deed = Literal["pause", "resume", "cancel", "retry"]
 
 
-@router.get("/jobs/{job_id}")
+@router.get("/jobs/{job_id}", dependencies=[TAKES_A_TURN])
 @needs(Scope.READ)
 async def job_page(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A job."""

@@ -12,6 +12,7 @@ from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed, number_of
 from app.api.http.access import needs
 from app.api.http.dependencies import (
+    TAKES_A_TURN,
     JobId,
     ResponsePlace,
     Services,
@@ -80,7 +81,7 @@ Choice = Annotated[str, Query(max_length=300)]
 Cursor = Annotated[str, Query(max_length=200)]
 
 
-@router.get("/jobs/{job_id}/responses")
+@router.get("/jobs/{job_id}/responses", dependencies=[TAKES_A_TURN])
 @needs(Scope.READ)
 async def browse(
     job_id: JobId,

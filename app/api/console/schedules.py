@@ -12,6 +12,7 @@ from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed
 from app.api.http import cursors
 from app.api.http.access import needs
+from app.api.http.answers import Party
 from app.api.http.cursors import After
 from app.api.http.dependencies import (
     CallerDep,
@@ -123,7 +124,8 @@ async def act(
 async def _figure(services: Services, tenant: str, schedule: Schedule) -> str | None:
     """The address of the figure, which holds all of it; ``None`` without values, or if too many figures wait to be drawn."""
     try:
-        drawn = await draw_timeline(services.engine, services.figures, schedule, tenant)
+        async with services.figure_turns.place(Party(tenant)):
+            drawn = await draw_timeline(services.engine, schedule, tenant)
     except BusyError:
         return None
     return None if drawn is None else f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"

@@ -12,6 +12,7 @@ from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed, number_of
 from app.api.console.summaries import summary
 from app.api.http.access import needs
+from app.api.http.answers import DOWNLOAD_BYTES, Reader
 from app.api.http.dependencies import JobId, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import ProblemError, validated
@@ -103,7 +104,7 @@ async def _listed(
     )
 
 
-async def _shown_link(token: str, services: ServicesDep) -> ShareLinkRow:
+async def _shown_link(request: Request, token: str, services: ServicesDep) -> ShareLinkRow:
     """The link that a path names; from here on the request sees the rows of its tenant alone."""
     found = await services.share_links.find(token)
     seconds = await services.request_rates.wait_for(f"share link {found.id}", REQUESTS_PER_MINUTE)
@@ -112,15 +113,16 @@ async def _shown_link(token: str, services: ServicesDep) -> ShareLinkRow:
         headers = {"Retry-After": str(ceil(seconds))} | CONFINED
         raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", detail, headers=headers)
     act_for(found.tenant)
+    request.state.reader = Reader(found.tenant, found.id)
     return found
 
 
 LinkDep = Annotated[ShareLinkRow, Depends(_shown_link)]
 
 
-async def _stream_of_tenant(link: LinkDep, services: ServicesDep) -> AsyncIterator[None]:
-    """Holds one of the tenant's streams until the file was sent."""
-    with services.streams.place(link.tenant):
+async def _takes_a_download(link: LinkDep, services: ServicesDep) -> AsyncIterator[None]:
+    """Counts a download among the link's answers until it was sent."""
+    with services.answers.bytes(Reader(link.tenant, link.id), DOWNLOAD_BYTES):
         yield
 
 
@@ -139,7 +141,7 @@ async def shared(token: str, link: LinkDep, services: ServicesDep) -> Response:
     return shown
 
 
-@router.get(f"{SHARED}{{token}}/{{file}}", dependencies=[Depends(_stream_of_tenant)])
+@router.get(f"{SHARED}{{token}}/{{file}}", dependencies=[Depends(_takes_a_download)])
 async def shared_file(
     request: Request,
     link: LinkDep,
@@ -155,6 +157,6 @@ async def shared_file(
     if needs_responses and not link.responses:
         raise NotFoundError("this link does not give the responses")
     level: ReportLevel = "cells" if file == "cells.csv" else "verdicts"
-    sent = await report_of(request, services, link.tenant, link.job_id, format_, level, alone=True)
+    sent = await report_of(request, services, Reader(link.tenant, link.id), link.job_id, format_, level)
     sent.headers.update(CONFINED)
     return sent

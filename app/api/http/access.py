@@ -5,8 +5,10 @@ Routes say with :func:`needs` which scope they take; one that says nothing takes
 
 import math
 import time
-from collections.abc import Callable, MutableMapping
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from typing import Any, TypeVar
 from urllib.parse import urlencode
@@ -18,6 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.http import sessions
+from app.api.http.answers import COUNTED_BYTES, Answers, Reader
 from app.api.http.limits import Sender
 from app.api.http.pages import SIGNED_IN, wants_page
 from app.api.http.problems import BrokenOffError, ProblemError, answer_to
@@ -28,6 +31,8 @@ from app.domain.keys.api_key import Scope as KeyScope
 from app.domain.keys.api_key import allows
 from app.domain.providers.addresses import is_loopback
 from app.limits.request_rates import RequestRates
+from app.services.errors import NotFoundError
+from app.services.jobs.share_links import ShareLinkFinder
 from app.services.keys.api_keys import NoPepperError, no_keys_yet
 from app.services.keys.authenticator import KNOWN_SECONDS, ApiKeyAuthenticator, Holder, KeyRefusedError
 from app.services.keys.refused_keys import RefusedKeys
@@ -43,6 +48,11 @@ PUBLIC_FOLDERS = ("/static/", "/swagger/", SHARED)
 
 FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
 """What proxies add to requests that they pass on."""
+
+PIECE_BYTES = 256 * 1024
+"""A part of an answer is sent in pieces: the next one waits until the reader has taken most of the last one."""
+RECHECK_BYTES = 4 * 1024 * 1024
+"""After so many bytes a key or share link is checked again, and after :data:`KNOWN_SECONDS`."""
 
 _SCHEME = "Bearer"
 _REALM = f'{_SCHEME} realm="persona-assay"'
@@ -154,15 +164,25 @@ async def check_scope(request: Request) -> None:
 
 
 class AuthMiddleware:
-    """Finds out whose request it is before anything of its body is read, and refuses what has no key."""
+    """Finds out whose request it is before anything of its body is read, and refuses what has no key.
+
+    Requests by share links are let in: their routes look up the link.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handles one request."""
-        if scope["type"] == "http" and not is_public(scope["path"]):
-            request = Request(scope)
+        path = scope.get("path", "")
+        by_link = path.startswith(SHARED)
+        if scope["type"] != "http" or (is_public(path) and not by_link):
+            await self._app(scope, receive, send)
+            return
+        request = Request(scope)
+        if by_link:
+            check = partial(_check_link, request, path.removeprefix(SHARED).partition("/")[0])
+        else:
             try:
                 caller = await _caller(request)
                 await _keep_rate(request, caller)
@@ -170,59 +190,100 @@ class AuthMiddleware:
                 await (await _refusal(request, error))(scope, receive, send)
                 return
             request.state.caller = caller
+            request.state.reader = Reader(caller.tenant)
             SIGNED_IN.set(caller.in_session)
-            answer = _RevalidatingSend(request, caller, send)
+            check = partial(_check_caller, request, caller)
+        with ExitStack() as held:
+            answer = _CheckedSend(request, check, held, send)
             try:
                 await self._app(scope, receive, answer.send)
-            except _EndedError as error:
+            except _RefusedError as error:
                 if answer.begun:
                     raise
-                refusal = _unauthenticated(str(error), "invalid_token")
-                await (await _refusal(request, refusal))(scope, receive, send)
-            return
-        await self._app(scope, receive, send)
+                await (await _refusal(request, error.refusal))(scope, receive, send)
 
 
-class _EndedError(BrokenOffError):
-    """Who asked would not be let in any more."""
+class _RefusedError(BrokenOffError):
+    """An answer may not be sent, or not any further.
+
+    Attributes:
+        refusal: The error to answer with if nothing was sent yet.
+    """
+
+    def __init__(self, refusal: ProblemError) -> None:
+        super().__init__(refusal.detail)
+        self.refusal = refusal
 
 
-class _RevalidatingSend:
-    """What to send by: an answer that takes long, such as a stream of events, breaks off where its key has ended.
+class _CheckedSend:
+    """Sends an answer in small pieces: within the reader's share of bytes, and as long as its key or share link is valid.
 
-    One that has not begun is refused instead, but for what was done and not only read: whoever ends his own key, or its sessions,
-    is told so, and who puts another key in its place is given that, however long it took.
+    An answer that has not begun is refused instead, unless the request changed something: a caller who ends the own key receives
+    the answer, and one who replaces it the new key.
 
     Attributes:
         begun: Whether anything of the answer was sent.
     """
 
-    def __init__(self, request: Request, caller: Caller, send: Send) -> None:
+    def __init__(
+        self, request: Request, check: Callable[[], Awaitable[None]], held: ExitStack, send: Send
+    ) -> None:
         self.begun = False
         self._request = request
-        self._caller = caller
+        self._check = check
+        self._held = held
         self._send = send
         self._checked = time.monotonic()
+        self._sent = 0
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
         """Sends a part.
 
         Raises:
-            _EndedError: If it may not be sent.
+            _RefusedError: If it may not be sent.
         """
-        if time.monotonic() - self._checked >= KNOWN_SECONDS:
-            if self.begun or self._request.method in SAFE:
-                await _refuse_ended(self._request, self._caller)
-            self._checked = time.monotonic()
-        self.begun = True
-        await self._send(message)
+        if message["type"] == "http.response.start":
+            self._hold(message)
+        body, more = message.get("body", b""), message.get("more_body", False)
+        for stop in range(PIECE_BYTES, max(1, len(body)) + PIECE_BYTES, PIECE_BYTES):
+            if time.monotonic() - self._checked >= KNOWN_SECONDS or self._sent >= RECHECK_BYTES:
+                await self._recheck()
+            self.begun = True
+            if len(body) > PIECE_BYTES:
+                piece = body[stop - PIECE_BYTES : stop]
+                message = {**message, "body": piece, "more_body": more or stop < len(body)}
+            await self._send(message)
+            self._sent += min(len(body), PIECE_BYTES)
+
+    def _hold(self, start: MutableMapping[str, Any]) -> None:
+        """Counts an answer of known length until it was sent."""
+        size = next((int(value) for name, value in start.get("headers", ()) if name == b"content-length"), 0)
+        reader: Reader | None = getattr(self._request.state, "reader", None)
+        if size <= COUNTED_BYTES or reader is None:
+            return
+        answers: Answers = self._request.app.state.services.answers
+        try:
+            self._held.enter_context(answers.bytes(reader, size))
+        except ProblemError as error:
+            if self._request.method in SAFE:
+                raise _RefusedError(error) from error
+
+    async def _recheck(self) -> None:
+        if self.begun or self._request.method in SAFE:
+            try:
+                await self._check()
+            except Exception as error:
+                # While the database is away, nothing ends.
+                if not is_away(error):
+                    raise
+        self._checked, self._sent = time.monotonic(), 0
 
 
-async def _refuse_ended(request: Request, caller: Caller) -> None:
-    """Asks once more who it is; while the database is away, nobody's key ends.
+async def _check_caller(request: Request, caller: Caller) -> None:
+    """Asks once more whose key it is.
 
     Raises:
-        _EndedError: If the caller is no longer authorized.
+        _RefusedError: If the caller is no longer authorized.
     """
     keyring: ApiKeyAuthenticator = request.app.state.services.keyring
     try:
@@ -232,12 +293,21 @@ async def _refuse_ended(request: Request, caller: Caller) -> None:
             ended = caller.in_session and now.sign_outs != caller.holder.sign_outs
     except KeyRefusedError:
         ended = True
-    except Exception as error:
-        if not is_away(error):
-            raise
-        return
     if ended:
-        raise _EndedError("the key, or its session, has ended")
+        raise _RefusedError(_unauthenticated("the key, or its session, has ended", "invalid_token"))
+
+
+async def _check_link(request: Request, token: str) -> None:
+    """Looks up a share link once more.
+
+    Raises:
+        _RefusedError: If the link has expired or was revoked.
+    """
+    finder: ShareLinkFinder = request.app.state.services.share_links
+    try:
+        await finder.find(token)
+    except NotFoundError as error:
+        raise _RefusedError(ProblemError(HTTPStatus.NOT_FOUND, "not_found", str(error))) from error
 
 
 async def _refusal(request: Request, error: Exception) -> Response:

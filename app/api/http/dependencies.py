@@ -13,11 +13,12 @@ from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.api.http.access import Caller, caller_of
+from app.api.http.answers import DOWNLOAD_BYTES, Answers, Party, Reader
 from app.api.http.path_ids import id_check
 from app.api.http.problems import ProblemError, wrong_field
 from app.api.http.received_files import ReceivedFiles
 from app.api.http.sessions import Signer
-from app.api.http.streams import Streams
+from app.api.http.turns import Turns
 from app.db.health import DatabaseCheck
 from app.db.jobs.jobs import JobRow
 from app.db.results.response_pages import Position
@@ -44,8 +45,8 @@ from app.services.keys.refused_keys import RefusedKeys
 from app.services.ops_metrics import MetricsReader
 from app.services.providers.connection_book import ConnectionBook
 from app.services.providers.connections import ConnectionDependencies
-from app.services.results.figures import FigureDesk
 from app.services.results.read import ResultsReader
+from app.services.results.reports import ReportPages
 from app.services.uploads.uploads import UploadDependencies
 from app.services.webhooks.webhooks import WebhookDependencies
 from app.telemetry.states import StateLog
@@ -68,6 +69,10 @@ class Services:
         ready_workers: How many workers would work on a job now.
         troubles: What is wrong with other processes, by their names.
         database: Finds out what is wrong with the database.
+        answers: Bytes and streams under way.
+        large_answers: Places in which large answers are prepared.
+        figure_turns: Places in which figures are drawn.
+        report_turns: Places in which HTML reports are made.
         states: What `/readyz` said last.
     """
 
@@ -88,7 +93,6 @@ class Services:
     control: ControlDependencies
     contexts: JobContexts
     results: ResultsReader
-    figures: FigureDesk
     progress: RecentProgress
     follower: JobFollower
     metrics: MetricsReader
@@ -104,7 +108,11 @@ class Services:
     refused_keys: RefusedKeys
     signer: Signer
     request_rates: RequestRates
-    streams: Streams
+    answers: Answers
+    large_answers: Turns
+    figure_turns: Turns
+    report_turns: Turns
+    reports: ReportPages
     ready_workers: Callable[[], Awaitable[int]]
     troubles: Callable[[], Awaitable[dict[str, str]]]
     database: DatabaseCheck
@@ -203,8 +211,24 @@ def for_caller(deps: D, services: Services, caller: Caller) -> D:
 
 async def takes_a_stream(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:
     """Holds one of the tenant's streams until the answer has ended, or its reader has gone."""
-    with services.streams.place(tenant):
+    with services.answers.stream(tenant):
         yield
+
+
+async def takes_a_download(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:
+    """Counts a download among the tenant's answers until it has ended, or its reader has gone."""
+    with services.answers.bytes(Reader(tenant), DOWNLOAD_BYTES):
+        yield
+
+
+async def _takes_a_turn(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:
+    """Holds a place while a handler prepares a large answer; sending it counts as bytes."""
+    async with services.large_answers.place(Party(tenant)):
+        yield
+
+
+TAKES_A_TURN = Depends(_takes_a_turn, scope="function")
+"""For routes whose answers can take megabytes."""
 
 
 JobId = Annotated[

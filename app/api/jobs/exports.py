@@ -1,16 +1,17 @@
 """`/v1/jobs/{id}/exports`: a job in other tools' formats."""
 
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 from fastapi import Depends, Query, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.http.access import needs
+from app.api.http.answers import DOWNLOAD_BYTES, Download, Reader
 from app.api.http.dependencies import (
     JobId,
     ServicesDep,
     TenantDep,
-    takes_a_stream,
 )
 from app.api.http.openapi import CONFLICT, NOT_FOUND, Responses
 from app.api.http.resources import resource
@@ -29,11 +30,26 @@ router = resource("/jobs", "jobs")
 EXPORTS: Responses = {200: {"content": {form.media_type: {} for form in EXPORT_FORMS.values()}}}
 
 
+PREFERENCES_BYTES = 4 * DOWNLOAD_BYTES
+"""Pairs are made of all texts of a persona and task."""
+
+
+async def _takes_a_download(
+    format: ExportFormat,  # noqa: A002 - the contract's name
+    services: ServicesDep,
+    tenant: TenantDep,
+) -> AsyncIterator[None]:
+    """Counts an export among the tenant's answers until it has ended, or its reader has gone."""
+    size = PREFERENCES_BYTES if format == "preferences" else DOWNLOAD_BYTES
+    with services.answers.bytes(Reader(tenant), size):
+        yield
+
+
 @router.get(
     "/{job_id}/exports/{format}",
     operation_id="exportJob",
     response_class=StreamingResponse,
-    dependencies=[Depends(takes_a_stream)],
+    dependencies=[Depends(_takes_a_download)],
     responses=EXPORTS | NOT_FOUND | CONFLICT,
     summary="Export a job for another tool",
 )
@@ -79,4 +95,4 @@ async def export(
     chunks = await export_job(services.results, job, context, format, options, services.engine)
     form = EXPORT_FORMS[format]
     headers = {"Content-Disposition": f'attachment; filename="{job_id}-{format}.{form.extension}"'}
-    return StreamingResponse(chunks, media_type=form.media_type, headers=headers)
+    return Download(chunks, media_type=form.media_type, headers=headers)

@@ -6,7 +6,7 @@ from fastapi import Query, Response
 
 from app.api.http.access import needs
 from app.api.http.cursors import After, PageLimit
-from app.api.http.dependencies import JobId, ResponsePlace, ServicesDep, TenantDep, job_id_of
+from app.api.http.dependencies import TAKES_A_TURN, JobId, ResponsePlace, ServicesDep, TenantDep, job_id_of
 from app.api.http.openapi import NOT_FOUND, answers_with
 from app.api.http.problems import wrong_field
 from app.api.http.resources import resource
@@ -27,6 +27,7 @@ router = resource("/jobs", "jobs")
 @router.get(
     "/{job_id}/responses",
     operation_id="listResponses",
+    dependencies=[TAKES_A_TURN],
     responses=answers_with(ResponseList) | NOT_FOUND,
     summary="List responses",
 )
@@ -109,6 +110,7 @@ async def responses(
 @router.get(
     "/{job_id}/responses/{response_id}/side-by-side",
     operation_id="listSideBySide",
+    dependencies=[TAKES_A_TURN],
     responses=answers_with(ResponseList) | NOT_FOUND,
     summary="Read what several models answered to the same",
 )

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from app.api.http.access import needs
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep
+from app.api.http.dependencies import TAKES_A_TURN, JobId, ServicesDep, TenantDep
 from app.api.http.openapi import NOT_FOUND, answers_with
 from app.api.http.resources import resource
 from app.domain.keys.api_key import Scope
@@ -25,6 +25,7 @@ router = resource("/jobs", "jobs")
 @router.get(
     "/{job_id}/results",
     operation_id="getResults",
+    dependencies=[TAKES_A_TURN],
     responses=answers_with(Results) | NOT_FOUND,
     summary="Get a job's results",
 )
@@ -41,6 +42,7 @@ async def results(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Re
 @router.get(
     "/{job_id}/distances",
     operation_id="getDistances",
+    dependencies=[TAKES_A_TURN],
     responses=answers_with(RunDistances) | NOT_FOUND,
     summary="Get a cell's distances between runs",
 )
@@ -69,6 +71,7 @@ async def distances(
 @router.get(
     "/{job_id}/instructions",
     operation_id="getResultsByInstruction",
+    dependencies=[TAKES_A_TURN],
     responses=answers_with(ByInstruction) | NOT_FOUND,
     summary="Read the results by persona instruction",
 )
@@ -87,6 +90,7 @@ async def instructions(job_id: JobId, services: ServicesDep, tenant: TenantDep) 
 @router.get(
     "/{job_id}/groups",
     operation_id="getModelGroups",
+    dependencies=[TAKES_A_TURN],
     responses=answers_with(ModelGroups) | NOT_FOUND,
     summary="Read the results by groups of models",
 )
@@ -101,6 +105,7 @@ async def groups(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Res
 @router.get(
     "/{job_id}/environments",
     operation_id="getEnvironments",
+    dependencies=[TAKES_A_TURN],
     responses=answers_with(Environments) | NOT_FOUND,
     summary="Read the personas' environments",
 )

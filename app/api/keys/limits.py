@@ -26,7 +26,7 @@ async def read(services: ServicesDep, tenant: TenantDep) -> Limits:
         models=None if own is None else own.models,
         spending=None if own is None else own.spending,
         unfinished_jobs=LimitInUse(limit=services.submission.max_unfinished_jobs, used=unfinished),
-        streams=services.streams.in_use(tenant),
+        streams=services.answers.streams_in_use(tenant),
         upload_bytes=LimitInUse(limit=services.uploads.tenant_bytes, used=stored.size),
         planned_calls=services.submission.max_planned_calls,
     )

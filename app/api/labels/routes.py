@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
 from fastapi import Depends, Path, Query, Response
-from fastapi.responses import JSONResponse, StreamingResponse
+from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, ValidationError
 
 from app.api.http import cursors
 from app.api.http.access import needs
+from app.api.http.answers import Download
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import (
     JobId,
@@ -17,7 +18,7 @@ from app.api.http.dependencies import (
     ServicesDep,
     TenantDep,
     job_id_of,
-    takes_a_stream,
+    takes_a_download,
 )
 from app.api.http.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.http.openapi import CONFLICT, NOT_FOUND, Responses, described_body
@@ -133,7 +134,7 @@ def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
 @router.get(
     "/annotations",
     operation_id="listAnnotations",
-    dependencies=[Depends(takes_a_stream)],
+    dependencies=[Depends(takes_a_download)],
     responses=ANNOTATIONS | NOT_FOUND,
     summary="List annotations",
 )
@@ -156,7 +157,7 @@ async def list_(
     if format_ == "csv":
         chunks = export_csv(services.engine, tenant, wanted)
         headers = {"Content-Disposition": f'attachment; filename="{job or "all"}-annotations.csv"'}
-        return StreamingResponse(chunks, media_type=f"{CSV_TYPE}; charset=utf-8", headers=headers)
+        return Download(chunks, media_type=f"{CSV_TYPE}; charset=utf-8", headers=headers)
     begin = 0 if after is None else cursors.number(after)
     found = await read_annotations(services.engine, tenant, wanted, after=begin, limit=limit + 1)
     page = cursors.page(

@@ -6,6 +6,7 @@ from fastapi import Query, Response
 
 from app.api.http.access import needs
 from app.api.http.answer_headers import FRAMED_BY_NOBODY
+from app.api.http.answers import Party
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep
 from app.api.http.openapi import NOT_FOUND, Responses
 from app.api.http.resources import resource
@@ -68,11 +69,12 @@ async def figure(
     drawn, the answer is 503 with `Retry-After`.
     """
     job = await find_job(services.engine, tenant, job_id)
-    context = await services.contexts.get(tenant, job_id)
-    results = await services.results.read(job)
     wanted = FigureRequest(name, file_format, model, theme)
-    named = await beside_job(comparer_of(services), job) if name in AMONG_PUBLISHED else []
-    content = await draw_figure(services.engine, services.figures, job, context, results, wanted, named)
+    async with services.figure_turns.place(Party(tenant)):
+        context = await services.contexts.get(tenant, job_id)
+        results = await services.results.read(job)
+        named = await beside_job(comparer_of(services), job) if name in AMONG_PUBLISHED else []
+        content = await draw_figure(services.engine, job, context, results, wanted, named)
     return figure_answer(content, f"{job_id}-{name}", file_format)
 
 

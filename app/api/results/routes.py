@@ -7,6 +7,7 @@ from fastapi.responses import JSONResponse
 
 from app.api.http.access import needs
 from app.api.http.dependencies import (
+    TAKES_A_TURN,
     JobId,
     Services,
     ServicesDep,
@@ -37,6 +38,7 @@ GATE: Responses = {200: {"model": Gate, "content": {"application/json": {}, JUNI
 @router.post(
     "/comparisons",
     operation_id="compareModels",
+    dependencies=[TAKES_A_TURN],
     responses=NOT_FOUND | CONFLICT,
     summary="Compare models",
 )
@@ -60,6 +62,7 @@ async def compare(
 @router.post(
     "/bridges",
     operation_id="bridgeJudges",
+    dependencies=[TAKES_A_TURN],
     responses=NOT_FOUND | CONFLICT,
     summary="Bridge from one judge to another",
 )
@@ -79,6 +82,7 @@ async def bridge_judges(body: BridgeIn, services: ServicesDep, tenant: TenantDep
 @router.get(
     "/jobs/{job_id}/gate",
     operation_id="checkGate",
+    dependencies=[TAKES_A_TURN],
     responses=GATE | NOT_FOUND,
     summary="Check results against thresholds",
 )

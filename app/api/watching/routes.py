@@ -8,6 +8,7 @@ from pydantic import AfterValidator
 
 from app.api.http import cursors
 from app.api.http.access import Caller, needs
+from app.api.http.answers import Party
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import CallerDep, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.openapi import NOT_FOUND, PROBLEMS
@@ -199,7 +200,8 @@ async def figure(
     404 while there are no values. If too many figures are waiting to be drawn, the answer is 503 with `Retry-After`.
     """
     found = await find_schedule(services.engine, tenant, schedule_id)
-    drawn = await draw_timeline(services.engine, services.figures, found, tenant, file_format, theme)
+    async with services.figure_turns.place(Party(tenant)):
+        drawn = await draw_timeline(services.engine, found, tenant, file_format, theme)
     if drawn is None:
         raise NotFoundError(f"schedule {schedule_id} has no values yet")
     return figure_answer(drawn, f"{schedule_id}-timeline", file_format)

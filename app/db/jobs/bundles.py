@@ -6,9 +6,10 @@ no tenant and no lease is in them.
 
 import json
 from collections.abc import AsyncIterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
-from sqlalchemy import insert, text
+from sqlalchemy import String, insert, text
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.execution.response_cache_tables import ReusedReply, ShardReuse
@@ -54,6 +55,13 @@ _UNSAID = {"tenant", "job_id", "id", "batch_id"}
 """Of no meaning elsewhere. What batches there were is in the manifest."""
 _LEASES = {"announced_at", "lease_owner", "lease_expires_at"}
 _NUMBERED = {"cell_id": "cell", "shard_id": "shard", "prerequisite_id": "prerequisite"}
+_KEYS: Mapping[str, Sequence[str]] = {
+    **dict.fromkeys(OF_JOB, ("persona",)),
+    **dict.fromkeys(OF_SHARDS, ("shard_id",)),
+    **dict.fromkeys(OF_CELLS, ("cell_id", "run", "item")),
+}
+"""The columns by which tables are read page by page."""
+PAGE_BYTES = 1_000_000
 _ORDER = {
     "calls": "started_at, stage, cell_id, persona, task, run, item, unit, trait, judge, attempt, latency_ms",
     "preparations": "persona, kind, task, item, ask",
@@ -105,30 +113,56 @@ async def _in_utc(connection: AsyncConnection) -> None:
 async def stream_rows(
     engine: AsyncEngine, tenant: str, job_id: str, table: str, *, replies: bool
 ) -> AsyncIterator[list[str]]:
-    """A table's rows of a job as JSON texts, some at a time; without ``replies`` judges' words are missing.
+    """A table's rows of a job as JSON texts, in pages of some :data:`PAGE_BYTES`; without ``replies`` judges' words are missing.
 
-    A connection is held for one cell's rows, or one shard's, never while somebody reads what was found.
+    A connection is held for one page, never while somebody reads what was found.
     """
-    parts: Sequence[int | None] = [None]
-    if table in OF_CELLS or table in OF_SHARDS:
-        parent = "cells" if table in OF_CELLS else "shards"
+    given: dict[str, Any] = {"job": job_id, "tenant": tenant}
+    starts: list[Sequence[Any]] = [()]
+    if table in _KEYS:
         async with engine.connect() as connection:
-            rows = await connection.execute(
-                text(f"SELECT id FROM {parent} WHERE job_id = :job AND tenant = :tenant ORDER BY id"),
-                {"job": job_id, "tenant": tenant},
-            )
-            parts = list(rows.scalars())
-    statement, given = text(_reading(table, replies=replies)), {"job": job_id, "tenant": tenant}
-    for part in parts:
+            rows = await connection.execute(text(_page_starts(table)), given | {"page": PAGE_BYTES})
+            starts = list(rows)
+    for start, stop in pairwise([*starts, ()]):
+        statement = text(_reading(table, bounded=len(stop) > 0, replies=replies))
+        bounds = {f"start_{n}": key for n, key in enumerate(start)}
+        bounds |= {f"stop_{n}": key for n, key in enumerate(stop)}
         async with engine.connect() as connection:
             await _in_utc(connection)
-            found = await connection.execute(statement, given | ({} if part is None else {"part": part}))
-            lines = list(found.scalars())
+            lines = list((await connection.execute(statement, given | bounds)).scalars())
         if lines:
             yield lines
 
 
-def _reading(table: str, *, replies: bool) -> str:
+def _page_starts(table: str) -> str:
+    """The keys at which pages of a table begin; rows of one key are never divided."""
+    keys = ", ".join(_KEYS[table])
+    sizes = [
+        f"octet_length(t.{column.name})"
+        if isinstance(column.type, String)
+        else f'pg_column_size(t."{column.name}")'
+        for column in _TABLES[table].__table__.columns
+    ]
+    names = sum(len(column.name) + len('"":,') for column in _TABLES[table].__table__.columns)
+    size = " + ".join([str(names), *(f"coalesce({each}, 0)" for each in sizes)])
+    return (
+        f"WITH sized AS (SELECT {keys}, sum({size}) AS bytes FROM {table} t WHERE {_of_job(table)} GROUP BY {keys}),"
+        f" pages AS (SELECT {keys}, floor((sum(bytes) OVER (ORDER BY {keys}) - bytes) / :page) AS page FROM sized)"
+        f" SELECT DISTINCT ON (page) {keys} FROM pages ORDER BY page, {keys}"
+    )
+
+
+def _of_job(table: str) -> str:
+    """The condition that rows ``t`` are the job's."""
+    parent = "cells" if table in OF_CELLS else "shards" if table in OF_SHARDS else None
+    if parent is None:
+        return "t.job_id = :job AND t.tenant = :tenant"
+    ids = f"SELECT id FROM {parent} WHERE job_id = :job AND tenant = :tenant"
+    return f"t.{parent[:-1]}_id IN ({ids}) AND t.tenant = :tenant"
+
+
+def _reading(table: str, *, bounded: bool, replies: bool) -> str:
+    """The statement that reads a page, from its start up to the start of the next one where it is ``bounded``."""
     model = _TABLES[table]
     columns = []
     for name in _columns(model):
@@ -140,19 +174,18 @@ def _reading(table: str, *, replies: bool) -> str:
             columns.append(_NOTES_WITHOUT_REPLIES)
         else:
             columns.append(f't."{name}"')
-    where = "t.job_id = :job"
-    order = "t.ordinal" if table == "cells" else "t.id"
-    if table in OF_CELLS:
-        where = "t.cell_id = :part"
-    elif table in OF_SHARDS:
-        where = "t.shard_id = :part"
-    if table in _ORDER:
-        order = ", ".join(f"t.{name}" for name in _ORDER[table].split(", "))
+    where, order = [_of_job(table)], "t.ordinal" if table == "cells" else "t.id"
+    if table in _KEYS:
+        keys = [f"t.{name}" for name in _KEYS[table]]
+        for sign, bound in ((">=", "start"), ("<", "stop"))[: 1 + bounded]:
+            values = ", ".join(f":{bound}_{n}" for n in range(len(keys)))
+            where.append(f"({', '.join(keys)}) {sign} ({values})")
+        order = ", ".join(keys + [f"t.{name}" for name in _ORDER[table].split(", ")])
     return (
         f"WITH numbers AS MATERIALIZED (SELECT id, row_number() OVER (ORDER BY id) - 1 AS number"
         " FROM shards WHERE job_id = :job AND tenant = :tenant)"
         f" SELECT row_to_json(x)::text FROM (SELECT {', '.join(columns)} FROM {table} t"
-        f" WHERE {where} AND t.tenant = :tenant ORDER BY {order}) x"
+        f" WHERE {' AND '.join(where)} ORDER BY {order}) x"
     )
 
 

@@ -1,5 +1,6 @@
 """Pages of responses, and what judges said of them."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import repeat
@@ -82,11 +83,13 @@ class Judgements:
         units: For each verdict its unit; ordered by unit, dimension and judge.
         said: For each verdict what else is stored of it.
         grades: Ordered by judge.
+        ends_page: Whether the replies up to this response reach the limit of bytes.
     """
 
     units: Sequence[int] = ()
     said: Sequence[Said] = ()
     grades: Sequence[GradeRecord] = ()
+    ends_page: bool = False
 
 
 _RESPONSE_COLUMNS = (
@@ -95,10 +98,20 @@ _RESPONSE_COLUMNS = (
     " finish_reason, error, input_tokens, output_tokens, reasoning_tokens, CASE WHEN NOT over THEN thoughts END,"
     " notes, conversation, over"
 )
-_OVER = (
-    "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0) + coalesce(octet_length(thoughts), 0))"
-    " OVER so_far > :most_bytes AS over"
+_GRADE_BYTES = (
+    "(SELECT coalesce(sum(coalesce(octet_length(g.raw), 0) + coalesce(octet_length(g.thoughts), 0)"
+    " + coalesce(octet_length(g.repair_raw), 0)), 0) FROM grades g"
+    " WHERE g.cell_id = page.cell_id AND g.run = page.run AND g.item = page.item AND g.tenant = :tenant)"
 )
+
+
+def _over(*, graded: bool) -> str:
+    return (
+        "row_number() OVER so_far > 1 AND sum(coalesce(octet_length(text), 0) + coalesce(octet_length(thoughts), 0)"
+        f"{f' + {_GRADE_BYTES}' if graded else ''}) OVER so_far > :most_bytes AS over"
+    )
+
+
 _SO_FAR = "WINDOW so_far AS (ORDER BY ordinal, run, item ROWS UNBOUNDED PRECEDING)"
 
 
@@ -245,6 +258,7 @@ async def response_page(
     until: Position | None,
     limit: int,
     most_bytes: int,
+    graded: bool,
 ) -> list[ResponseRecord]:
     """Responses in the order cell, run, item.
 
@@ -256,7 +270,8 @@ async def response_page(
         after: The last response of the page before.
         until: The last response that is looked at; ``None`` for all.
         limit: At most so many.
-        most_bytes: Of texts. The responses that go beyond it are ``over``, except the first one.
+        most_bytes: Limit of texts and grades. The responses beyond it are ``over``, except the first one.
+        graded: Whether the responses may have grades.
     """
     where, values = _between(tenant, job_id, wanted.cells, after, until)
     given, chosen = "", f"SELECT r.*, c.ordinal {_IN_CELLS} WHERE {' AND '.join(where)}"
@@ -268,7 +283,7 @@ async def response_page(
         chosen = f"SELECT * FROM ({looked_at}) r WHERE {condition}"
     rows = await connection.execute(
         text(
-            f"{given} SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM ("
+            f"{given} SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_over(graded=graded)} FROM ("
             f"{chosen} ORDER BY ordinal, r.run, r.item LIMIT :limit"
             f") page {_SO_FAR}) measured ORDER BY ordinal, run, item"
         ),
@@ -278,12 +293,18 @@ async def response_page(
 
 
 async def responses_at(
-    connection: AsyncConnection, tenant: str, job_id: str, places: Sequence[Position], *, most_bytes: int
+    connection: AsyncConnection,
+    tenant: str,
+    job_id: str,
+    places: Sequence[Position],
+    *,
+    most_bytes: int,
+    graded: bool,
 ) -> list[ResponseRecord]:
-    """Those of the responses at these places that there are, in this order; see :func:`response_page` for ``most_bytes``."""
+    """The existing responses at these places, in this order; see :func:`response_page` for the other arguments."""
     rows = await connection.execute(
         text(
-            f"SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_OVER} FROM (SELECT r.*, c.ordinal, nth{_AT_PLACES}) found"
+            f"SELECT {_RESPONSE_COLUMNS} FROM (SELECT *, {_over(graded=graded)} FROM (SELECT r.*, c.ordinal, nth{_AT_PLACES}) page"
             " WINDOW so_far AS (ORDER BY nth ROWS UNBOUNDED PRECEDING)) measured ORDER BY nth"
         ),
         {"job": job_id, "tenant": tenant, "most_bytes": most_bytes, **place_arrays(places)},
@@ -344,7 +365,7 @@ def _between(
 
 
 _OF_WANTED = (
-    " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])) AS wanted (cell, run, item)"
+    " FROM unnest(CAST(:cells AS int[]), CAST(:runs AS int[]), CAST(:items AS int[])) WITH ORDINALITY AS wanted (cell, run, item, nth)"
     " JOIN cells c ON c.job_id = :job AND c.tenant = :tenant AND c.ordinal = wanted.cell,"
 )
 """The responses that are wanted, for what follows to be looked up for each of them; see :func:`place_arrays`."""
@@ -390,10 +411,12 @@ async def judgements_of(
     responses: Sequence[Position],
     *,
     graded: bool,
+    most_bytes: int = sys.maxsize,
 ) -> dict[Position, Judgements]:
     """Everything that judges said about these responses, each named by (cell ordinal, run, item).
 
-    Responses may be ``graded`` as a whole only if they answer a PersonaGym task.
+    Responses may be ``graded`` as a whole only if they answer a PersonaGym task. Verdicts are read up to the response with
+    which their replies reach ``most_bytes``.
 
     A response's verdicts come as one row of arrays: a row for each verdict would cost several times as much to read. Nine of
     the arrays come only where they say anything: most jobs have one dimension and one judge who is asked sentence by sentence,
@@ -402,14 +425,14 @@ async def judgements_of(
     values = {
         "job": job_id,
         "tenant": tenant,
+        "most_bytes": most_bytes,
         **place_arrays(responses),
     }
     verdicts = await connection.execute(
         text(
-            "SELECT wanted.cell, wanted.run, wanted.item,"
-            " found.units, found.traits, found.judges, found.statuses, found.scores, found.raws,"
-            " found.sizes, found.suspicions, found.finish_reasons, found.thoughts, found.unread,"
-            " found.repairs, found.errors"
+            "SELECT cell, run, item, so_far >= :most_bytes, units, traits, judges, statuses, scores, raws, sizes,"
+            " suspicions, finish_reasons, thoughts, unread, repairs, errors"
+            " FROM (SELECT wanted.*, found.*, sum(bytes) OVER (ORDER BY nth) AS so_far"
             f"{_OF_WANTED} LATERAL (SELECT array_agg(status) AS statuses,"
             "  CASE WHEN max(unit) >= count(*) OR max(trait) > 0 OR max(judge) > 0 THEN array_agg(unit) END AS units,"
             "  array_agg(score) AS scores, array_agg(coalesce(raw, error)) AS raws,"
@@ -423,17 +446,19 @@ async def judgements_of(
             "  CASE WHEN count(unread) > 0 THEN array_agg(unread) END AS unread,"
             "  CASE WHEN count(repair_raw) > 0 THEN array_agg(repair_raw) END AS repairs,"
             "  CASE WHEN count(error) FILTER (WHERE unread IS NOT NULL) > 0"
-            "   THEN array_agg(error) END AS errors"
+            "   THEN array_agg(error) END AS errors,"
+            "  sum(coalesce(octet_length(raw), 0) + coalesce(octet_length(thoughts), 0)"
+            "   + coalesce(octet_length(repair_raw), 0)) AS bytes"
             "  FROM (SELECT * FROM verdicts v WHERE v.cell_id = c.id AND v.run = wanted.run"
             "   AND v.item = wanted.item AND v.tenant = :tenant ORDER BY unit, trait, judge) ordered) found"
-            " WHERE found.statuses IS NOT NULL"
+            " WHERE found.statuses IS NOT NULL) sized WHERE so_far - bytes < :most_bytes ORDER BY nth"
         ),
         values,
     )
     found: dict[Position, Judgements] = {}
-    for cell, run, item, units, *arrays in verdicts:
+    for cell, run, item, ends_page, units, *arrays in verdicts:
         said = _said(*arrays)
-        found[cell, run, item] = Judgements(units or range(len(said)), said)
+        found[cell, run, item] = Judgements(units or range(len(said)), said, ends_page=ends_page)
     if graded:
         for position, grades in (await _grades(connection, values)).items():
             found.setdefault(position, Judgements()).grades = grades

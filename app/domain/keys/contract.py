@@ -167,6 +167,6 @@ class Limits(Answer):
     unfinished_jobs: LimitInUse = Field(
         description="Jobs that have not ended. A job beyond the limit is refused (429)."
     )
-    streams: LimitInUse = Field(description="Open exports and event streams at the API process that answers.")
+    streams: LimitInUse = Field(description="Open event streams and imports at the API process that answers.")
     upload_bytes: LimitInUse = Field(description="Bytes of all uploads together, unpacked.")
     planned_calls: int = Field(description="Largest number of calls that one job may plan.")

@@ -21,8 +21,8 @@ from app.reports.exports.columns import (
     Table,
 )
 
-BATCH_CHARACTERS = 4_000_000
-"""A batch ends with the response whose texts bring it to so many: a page that repeats huge texts in many rows becomes several batches."""
+BATCH_CHARACTERS = 2_000_000
+"""Characters of a batch's rows, about. A page that repeats long texts in many rows becomes several batches."""
 
 
 def table_batch(table: Table, results: Results) -> pa.RecordBatch:
@@ -48,8 +48,21 @@ def page_batches(page: Iterable[JudgedResponse]) -> Iterator[pa.RecordBatch]:
 
 
 def response_batches(page: Iterable[JudgedResponse]) -> Iterator[pa.RecordBatch]:
-    """A row for each of these responses and its dimensions; one batch, as each text is in it once."""
-    responses = list(page)
+    """A row for each of these responses and its dimensions; no batch is empty."""
+    responses: list[JudgedResponse] = []
+    characters = 0
+    for response in page:
+        responses.append(response)
+        repeated = len(response.text or "") + len(response.item.text) + len(response.persona_description)
+        characters += max(1, len(response.levels)) * repeated
+        if characters > BATCH_CHARACTERS:
+            yield _response_batch(responses)
+            responses, characters = [], 0
+    if responses:
+        yield _response_batch(responses)
+
+
+def _response_batch(responses: Sequence[JudgedResponse]) -> pa.RecordBatch:
     asked: list[Asked] = []
     figures: list[ResponseFigures] = []
     places: dict[Source, list[int | None]] = {
@@ -64,13 +77,12 @@ def response_batches(page: Iterable[JudgedResponse]) -> Iterator[pa.RecordBatch]
             own = known.get(dimension or "")
             places[Source.FIGURES].append(None if own is None else len(figures))
             figures += [] if own is None else [own]
-    if responses:
-        objects: dict[Source, Sequence[Any]] = {
-            Source.ASKED: asked,
-            Source.RESPONSE: responses,
-            Source.FIGURES: figures,
-        }
-        yield _batch(RESPONSE_COLUMNS, objects, places)
+    objects: dict[Source, Sequence[Any]] = {
+        Source.ASKED: asked,
+        Source.RESPONSE: responses,
+        Source.FIGURES: figures,
+    }
+    return _batch(RESPONSE_COLUMNS, objects, places)
 
 
 def _asked_of(response: JudgedResponse, dimension: str | None) -> Asked:

@@ -1,7 +1,7 @@
 """What exports for other tools know of a job."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -15,7 +15,7 @@ from app.domain.providers.model import Model
 from app.domain.results.contract import Results
 
 Labels = AsyncIterator[Sequence[Mapping[str, Any]]]
-Pages = AsyncIterator[Sequence[JudgedResponse]]
+Pages = AsyncGenerator[Sequence[JudgedResponse]]
 
 SIMULATED = (
     "Simulated: a model or judge in it is a simulator. Its figures and texts say nothing of any real model."

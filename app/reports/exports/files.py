@@ -1,7 +1,8 @@
 """Tables as files, whatever their format."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from itertools import chain
 from typing import Protocol, TypeAlias
 
@@ -60,14 +61,15 @@ async def write_records(
 
 
 async def write_pages(
-    format_: Format, name: str, pages: AsyncIterator[Sequence[JudgedResponse]]
-) -> AsyncIterator[bytes]:
+    format_: Format, name: str, pages: AsyncGenerator[Sequence[JudgedResponse]]
+) -> AsyncGenerator[bytes]:
     """A file of one of :data:`PAGED`, page by page; made on threads, so the event loop goes on."""
     columns, batches = PAGED[name]
     file = format_(columns)
     yield file.begin()
-    async for page in pages:
-        parts = chain.from_iterable(map(file.add, batches(page)))
-        while (part := await asyncio.to_thread(next, parts, None)) is not None:
-            yield part
+    async with aclosing(pages):
+        async for page in pages:
+            parts = chain.from_iterable(map(file.add, batches(page)))
+            while (part := await asyncio.to_thread(next, parts, None)) is not None:
+                yield part
     yield file.end()

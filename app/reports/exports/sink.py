@@ -1,5 +1,20 @@
 """A file whose bytes are handed on while it is written."""
 
+from collections.abc import Iterator
+
+CHUNK_BYTES = 250_000
+
+
+def next_chunk(parts: Iterator[bytes]) -> bytes:
+    """Some of these parts together, at least :data:`CHUNK_BYTES` of them; empty after the last one."""
+    found, length = [], 0
+    for part in parts:
+        found.append(part)
+        length += len(part)
+        if length >= CHUNK_BYTES:
+            break
+    return b"".join(found)
+
 
 class Sink:
     """A file to whoever writes one; what was written is taken away by :meth:`drain`, so it never grows."""

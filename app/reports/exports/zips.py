@@ -1,7 +1,7 @@
 """Zip files that are handed on while they are written. The same entries give the same bytes: none has a date of its own."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 from typing import NamedTuple
 from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 
@@ -24,7 +24,7 @@ async def one_part(data: bytes) -> AsyncIterator[bytes]:
     yield data
 
 
-async def zipped(entries: AsyncIterator[Entry]) -> AsyncIterator[bytes]:
+async def zipped(entries: AsyncIterator[Entry]) -> AsyncGenerator[bytes]:
     """A zip file of these entries, each compressed as it comes; on threads, so the event loop goes on."""
     sink = Sink()
     with ZipFile(sink, "w") as file:

@@ -4,7 +4,7 @@ import asyncio
 import csv
 import io
 from collections import Counter, defaultdict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -142,7 +142,7 @@ async def people_scores_of(
     return [found.get(place, ()) for place in places]
 
 
-async def export_csv(engine: AsyncEngine, tenant: str, wanted: AnnotationFilter) -> AsyncIterator[bytes]:
+async def export_csv(engine: AsyncEngine, tenant: str, wanted: AnnotationFilter) -> AsyncGenerator[bytes]:
     """All annotations as CSV that can be imported again; no connection is held while the reader takes its time."""
     yield _lines([COLUMNS])
     after = 0

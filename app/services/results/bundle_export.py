@@ -2,7 +2,7 @@
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 from pydantic_core import to_json
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -30,7 +30,7 @@ from app.services.results.manifest import RELEASE
 from app.services.results.responses import CutOffError
 
 
-async def export_bundle(engine: AsyncEngine, job: JobRow, *, replies: bool) -> AsyncIterator[bytes]:
+async def export_bundle(engine: AsyncEngine, job: JobRow, *, replies: bool) -> AsyncGenerator[bytes]:
     """A job's bundle, chunk by chunk; without ``replies`` it lacks what judges said word for word.
 
     Raises:

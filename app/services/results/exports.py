@@ -1,7 +1,8 @@
 """Exports for other tools: a job in their own formats, as a stream."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
@@ -112,7 +113,7 @@ async def export_job(
     format_: ExportFormat,
     options: ExportOptions,
     engine: AsyncEngine,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     """A job as another tool reads it, chunk by chunk.
 
     Raises:
@@ -139,7 +140,7 @@ def _files(
     results: Results,
     *,
     labelled: bool,
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     # Imported when needed, as in reports: pyarrow is behind it.
     from app.reports.exports import dataset, every_eval_ever, inspect_log  # noqa: PLC0415
     from app.reports.exports.exported_job import ExportedJob  # noqa: PLC0415
@@ -173,8 +174,9 @@ async def _training_lines(
     format_: ExportFormat,
     options: ExportOptions,
     judges: Sequence[str],
-) -> AsyncIterator[bytes]:
+) -> AsyncGenerator[bytes]:
     # Imported when needed, as in reports: pyarrow is behind it.
+    from app.reports.exports.sink import next_chunk  # noqa: PLC0415
     from app.reports.exports.training import Judged, PreferenceLines, RewardLines  # noqa: PLC0415
 
     imported = [each.label for each in context.spec.judges if each.imported and each.label in judges]
@@ -184,8 +186,13 @@ async def _training_lines(
     if format_ == "preferences":
         lines = PreferenceLines(judged, options.unit or "response", options.minimum_margin or 0.0)
     labelled = await is_labelled(engine, job)
-    async for page in stream_pages(engine, job, context):
-        if labelled and isinstance(lines, RewardLines):
-            lines.people = await people_scores(engine, job, page)
-        yield await asyncio.to_thread(b"".join, lines.add(page))
-    yield b"".join(lines.end())
+    async with aclosing(stream_pages(engine, job, context)) as pages:
+        async for page in pages:
+            if labelled and isinstance(lines, RewardLines):
+                lines.people = await people_scores(engine, job, page)
+            parts = lines.add(page)
+            while part := await asyncio.to_thread(next_chunk, parts):
+                yield part
+    parts = lines.end()
+    while part := await asyncio.to_thread(next_chunk, parts):
+        yield part

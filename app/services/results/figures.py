@@ -1,7 +1,7 @@
 """Draws a report's figures as files."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -13,7 +13,7 @@ from app.domain.errors import FieldError, InvalidJobError
 from app.domain.personagym.environments import Environments
 from app.domain.results.baseline_figures import BaselineFigures
 from app.domain.results.contract import Results
-from app.services.errors import BusyError, NotFoundError
+from app.services.errors import NotFoundError
 from app.services.job_context import JobContext
 from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.environments import read_environments
@@ -38,8 +38,8 @@ FigureName = Literal[
 FigureFormat = Literal["svg", "png"]
 Theme = Literal["light", "dark"]
 
-PLACES, WAITING_SECONDS = 8, 20.0
-"""Figures that are drawn or wait at a time, and how long one waits for its turn; each takes up to three seconds."""
+DRAWING = ThreadPoolExecutor(1, thread_name_prefix="figures")
+"""The thread of all figures: matplotlib can't draw two at a time."""
 
 AMONG_PUBLISHED = ("published", "published_persona_scores")
 """The figures in which the job's models stand among published ones."""
@@ -66,46 +66,8 @@ class FigureRequest:
     theme: Theme | None = None
 
 
-class FigureDesk:
-    """Draws one figure after the other, on a thread of its own: matplotlib cannot draw two at a time.
-
-    A figure is small whatever the job's size, so that one waits for a few others' seconds, or is told to come again.
-    """
-
-    def __init__(self, places: int = PLACES, seconds: float = WAITING_SECONDS) -> None:
-        self._places = places
-        self._seconds = seconds
-        self._taken = 0
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="figures")
-
-    async def draw(self, work: Callable[[], bytes | None]) -> bytes | None:
-        """What ``work`` returns; whoever goes away before it has begun is not drawn for.
-
-        Raises:
-            BusyError: If too many wait already, or the turn does not come in time.
-        """
-        if self._taken >= self._places:
-            raise BusyError(f"{self._taken} figures are waiting to be drawn; try again in a few seconds")
-        self._taken += 1
-        submitted = self._thread.submit(work)
-        try:
-            drawn = asyncio.wrap_future(submitted)
-            await asyncio.wait({drawn}, timeout=self._seconds)
-            if submitted.cancel():
-                raise BusyError("too many figures are being drawn; try again in a few seconds")
-            return await drawn
-        finally:
-            submitted.cancel()
-            self._taken -= 1
-
-    def close(self) -> None:
-        """Draws nothing more."""
-        self._thread.shutdown(wait=False, cancel_futures=True)
-
-
 async def draw_figure(
     engine: AsyncEngine,
-    desk: FigureDesk,
     job: JobRow,
     context: JobContext,
     results: str,
@@ -117,7 +79,6 @@ async def draw_figure(
     Raises:
         NotFoundError: If the job has nothing to show there.
         InvalidJobError: If the model is missing, unknown or beside the point.
-        BusyError: If others' figures take all the time.
     """
     of_one = wanted.name in OF_ONE_MODEL
     if wanted.model is not None and not of_one:
@@ -130,7 +91,9 @@ async def draw_figure(
     environments = None
     if wanted.name == "environments":
         environments = await read_environments(engine, job, context)
-    drawn = await desk.draw(lambda: _draw(found, wanted, model, distances, environments, named))
+    drawn = await asyncio.get_running_loop().run_in_executor(
+        DRAWING, _draw, found, wanted, model, distances, environments, named
+    )
     if drawn is None:
         raise NotFoundError(f"job {job.id} has no data for the figure {wanted.name}")
     return drawn

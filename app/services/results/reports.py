@@ -1,10 +1,14 @@
-"""Reports as files: which formats there are, and their bytes as a stream."""
+"""Reports as files: their formats and contents."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+import gzip
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, Literal
 
+from pydantic_core import to_json
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
@@ -20,6 +24,12 @@ from app.services.results.comparison_notes import judged, notes_on_published
 from app.services.results.environments import read_environments
 from app.services.results.responses import Arm, stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
+
+if TYPE_CHECKING:
+    from app.reports.exports import files
+
+KEPT_BYTES = 16_000_000
+"""Packed HTML reports that are kept; one has some 100 to 300 kB."""
 
 Json = Mapping[str, Any]
 ReportFormat = Literal["json", "html", "csv", "jsonl", "parquet"]
@@ -65,91 +75,110 @@ EXPORTS: Mapping[ReportFormat, Export] = {
 }
 
 
-async def export_report(
-    engine: AsyncEngine,
-    job: JobRow,
-    context: JobContext,
-    results: str,
-    *,
-    format_: ReportFormat,
-    level: ReportLevel,
-    calibrated: Sequence[Json] = (),
-    study: HumanStudy | None = None,
-    held: Held | None = None,
-    named: Sequence[BaselineFigures] = (),
-    service: str = "",
-) -> AsyncIterator[bytes]:
-    """A report, chunk by chunk.
+PAGED_LEVELS: Collection[ReportLevel] = ("verdicts", "responses", "control_verdicts")
+"""Tables made of responses; the others are part of the results."""
 
-    Args:
-        engine: Where the responses are.
-        job: Which job's.
-        context: Its specification.
-        results: Its results as JSON text.
-        format_: Which format.
-        level: What a row is; for tables only.
-        calibrated: Its figures as people would give them, for HTML.
-        study: How far people agree with its judges, for HTML.
-        held: What its thresholds say of it, for HTML.
-        named: Baselines of one's own beside it, for HTML.
-        service: Where the service is reached, for HTML's links.
+
+@dataclass(frozen=True, slots=True)
+class ReportContent:
+    """The parts of an HTML report that don't come from the job's rows.
+
+    Attributes:
+        results: The results as JSON text.
+        calibrated: Its figures as people would give them.
+        study: How far people agree with its judges.
+        held: The outcome of its thresholds.
+        named: The tenant's baselines.
+        service: The service's address, for links.
     """
-    if format_ == "json":
-        yield results.encode()
-    elif format_ == "html":
-        yield await _html(engine, job, context, results, calibrated, study, held, named, service)
-    else:
-        # Imported when needed: pyarrow would double the API's start-up time and memory.
-        from app.reports.exports import csv, files, jsonl, parquet  # noqa: PLC0415
 
-        formats: dict[str, files.Format] = {
-            "csv": csv.csv_writer,
-            "jsonl": jsonl.jsonl_writer,
-            "parquet": parquet.ParquetWriter,
-        }
-        if level in files.PAGED:
-            arm: Arm = "control" if level == "control_verdicts" else "persona"
-            pages = stream_pages(engine, job, context, arm, figures=level == "responses")
-            async for chunk in files.write_pages(formats[format_], level, pages):
-                yield chunk
-        else:
-            yield await asyncio.to_thread(
-                lambda: files.write_table(formats[format_], level, Results.read(results))
+    results: str
+    calibrated: Sequence[Json] = ()
+    study: HumanStudy | None = None
+    held: Held | None = None
+    named: Sequence[BaselineFigures] = ()
+    service: str = ""
+
+    def digest(self, job: JobRow) -> bytes:
+        """A hash of all that the page of an ended job is made of; its rows don't change."""
+        rest = (self.calibrated, self.study, self.held, self.named, self.service)
+        found = sha256(self.results.encode())
+        found.update(to_json((job.id, job.finished_at, job.error, *rest), serialize_unknown=True))
+        return found.digest()
+
+
+class ReportPages:
+    """Makes HTML reports; keeps those of ended jobs, packed."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+        self._kept: OrderedDict[bytes, bytes] = OrderedDict()
+
+    async def packed(self, job: JobRow, context: JobContext, content: ReportContent) -> bytes:
+        """A job's page, packed by gzip."""
+        digest = await asyncio.to_thread(content.digest, job)
+        page = self._kept.get(digest)
+        if page is None:
+            page = await asyncio.to_thread(
+                gzip.compress, await _html(self._engine, job, context, content), 6, mtime=0
             )
+            if job.status.is_terminal:
+                self._kept[digest] = page
+        if digest in self._kept:
+            self._kept.move_to_end(digest)
+        while sum(map(len, self._kept.values())) > KEPT_BYTES:
+            self._kept.popitem(last=False)
+        return page
 
 
-async def _html(
-    engine: AsyncEngine,
-    job: JobRow,
-    context: JobContext,
-    results: str,
-    calibrated: Sequence[Json],
-    study: HumanStudy | None,
-    held: Held | None,
-    named: Sequence[BaselineFigures],
-    service: str,
-) -> bytes:
+async def stream_table(
+    engine: AsyncEngine, job: JobRow, context: JobContext, format_: ReportFormat, level: ReportLevel
+) -> AsyncGenerator[bytes]:
+    """A table of :data:`PAGED_LEVELS`, chunk by chunk."""
+    from app.reports.exports import files  # noqa: PLC0415 - see _writers
+
+    arm: Arm = "control" if level == "control_verdicts" else "persona"
+    pages = stream_pages(engine, job, context, arm, figures=level == "responses")
+    async for chunk in files.write_pages(_writers()[format_], level, pages):
+        yield chunk
+
+
+def result_table(results: str, format_: ReportFormat, level: ReportLevel) -> bytes:
+    """A table that is part of the results."""
+    from app.reports.exports import files  # noqa: PLC0415 - see _writers
+
+    return files.write_table(_writers()[format_], level, Results.read(results))
+
+
+def _writers() -> Mapping[str, "files.Format"]:
+    # Imported when needed: pyarrow would double the API's start-up time and memory.
+    from app.reports.exports import csv, jsonl, parquet  # noqa: PLC0415
+
+    return {"csv": csv.csv_writer, "jsonl": jsonl.jsonl_writer, "parquet": parquet.ParquetWriter}
+
+
+async def _html(engine: AsyncEngine, job: JobRow, context: JobContext, content: ReportContent) -> bytes:
     from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
 
-    found = await asyncio.to_thread(Results.read, results)
+    found = await asyncio.to_thread(Results.read, content.results)
     distances = await read_varying_cells(engine, job, context, found.cells)
     published = await asyncio.to_thread(baselines, BaselineFilter())
     by_instruction = await read_by_instruction(engine, job, context)
     environments = await read_environments(engine, job, context)
     responses = stream_all(engine, job, context)
     return await html.html_report(
-        results,
+        content.results,
         responses,
         distances,
         published,
-        calibrated,
+        content.calibrated,
         job.error,
-        study,
+        content.study,
         by_instruction,
         environments,
         attributes_of(job, found.source),
-        held,
-        named,
-        service=service,
+        content.held,
+        content.named,
+        service=content.service,
         beside=notes_on_published(judged(context.spec, found.manifest, job.finished_at)),
     )

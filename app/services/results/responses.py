@@ -54,17 +54,26 @@ Origins = Mapping[Place, ReplyOrigin]
 """Whose replies those are that no call of the job was made for."""
 
 
-MOST_VERDICTS, MOST_BYTES = 20_000, 8_000_000
-"""Verdicts of a page, and what its texts may have in UTF-8: a page of long responses ends early, so that none takes much memory."""
+MOST_VERDICTS, MOST_BYTES = 5_000, 1_000_000
+"""Limits of a page: its verdicts, and the bytes of its texts and of the judges' replies."""
 
 EXPORT_VERDICTS = 8_000
-"""Verdicts of a page of an export, about: enough that its queries cost little for each, few enough to hold two."""
+"""Verdicts of a page of an export; fewer would make its queries cost more per row."""
+
+EXPORTS_BYTES, LEAST_EXPORT_BYTES = 4_000_000, 1_000_000
+"""Limit of the pages of all exports together, which they share, and the least share of one."""
+
+EXPORTS_AHEAD = 4
+"""Pages are read ahead while the process has at most this many exports."""
 
 FIRST_EXPORT_PAGE, LONGEST_EXPORT_PAGE = 200, 2_000
 """Responses."""
 
 
 _NOTHING = Judgements()
+
+_exports: set[object] = set()
+"""The exports under way in this process."""
 
 LOOKED_AT = 2_000
 """Responses of which a page of those that judges have marked is chosen, so that its cost is bounded however few there are."""
@@ -150,13 +159,14 @@ async def read_page(
     after: Position | None,
     limit: int,
     most_verdicts: int = MOST_VERDICTS,
+    most_bytes: int = MOST_BYTES,
     figures: bool = False,
 ) -> tuple[list[JudgedResponse], Position | None]:
     """A page of responses, and the position after which the next one begins, if there is one.
 
-    It ends early where it would have more than ``most_verdicts``, or than :data:`MOST_BYTES` of text, but has one response at least. Where judges have to
-    have marked a response, it is chosen from the next :data:`LOOKED_AT` and may be short, or empty, before the last one. Without
-    ``figures`` the responses have none.
+    The page ends early at ``most_verdicts``, and at ``most_bytes`` of texts or of judges' replies; it has at least one response.
+    A page of responses that judges have marked is chosen from the next :data:`LOOKED_AT` and may be short, or empty, before the
+    last one. Only ``figures`` adds figures.
     """
     marked = _wanted(context, wanted, with_levels=wanted.by_judgement)
     async with engine.connect() as connection:
@@ -173,13 +183,14 @@ async def read_page(
             after=after,
             until=until,
             limit=limit + 1,
-            most_bytes=MOST_BYTES,
+            most_bytes=most_bytes,
+            graded=context.spec.gym is not None,
         )
         page = _fitting(context, records[:limit], most_verdicts)
-        judged = await _with_judgements(connection, job, context, page)
+        judged = await _with_judgements(connection, job, context, page, most_bytes)
     if figures:
         await asyncio.to_thread(_add_figures, context, judged)
-    return judged, _position(page[-1]) if len(records) > len(page) else until
+    return judged, _position(page[len(judged) - 1]) if len(records) > len(judged) else until
 
 
 async def read_sorted_page(
@@ -213,14 +224,19 @@ async def read_sorted_page(
             )
             kept = [mark for mark in kept if mark.place in found]
         records = await response_pages.responses_at(
-            connection, job.tenant, job.id, [mark.place for mark in kept[:limit]], most_bytes=MOST_BYTES
+            connection,
+            job.tenant,
+            job.id,
+            [mark.place for mark in kept[:limit]],
+            most_bytes=MOST_BYTES,
+            graded=context.spec.gym is not None,
         )
         page = _fitting(context, records, most_verdicts)
-        judged = await _with_judgements(connection, job, context, page)
+        judged = await _with_judgements(connection, job, context, page, MOST_BYTES)
     await asyncio.to_thread(_add_figures, context, judged)
-    if not page or len(page) == len(kept):
+    if not judged or len(judged) == len(kept):
         return judged, until
-    return judged, next(mark for mark in kept if mark.place == _position(page[-1]))
+    return judged, next(mark for mark in kept if mark.place == _position(page[len(judged) - 1]))
 
 
 def _check_sortable(
@@ -278,21 +294,33 @@ async def read_at(
     """The responses at these places that there are, and whether there are more than make a page."""
     async with engine.connect() as connection:
         records = await response_pages.responses_at(
-            connection, job.tenant, job.id, places, most_bytes=MOST_BYTES
+            connection,
+            job.tenant,
+            job.id,
+            places,
+            most_bytes=MOST_BYTES,
+            graded=context.spec.gym is not None,
         )
         page = _fitting(context, records, MOST_VERDICTS)
-        judged = await _with_judgements(connection, job, context, page)
+        judged = await _with_judgements(connection, job, context, page, MOST_BYTES)
     await asyncio.to_thread(_add_figures, context, judged)
-    return judged, len(page) < len(records)
+    return judged, len(judged) < len(records)
 
 
 async def _with_judgements(
-    connection: AsyncConnection, job: JobRow, context: JobContext, page: Sequence[ResponseRecord]
+    connection: AsyncConnection,
+    job: JobRow,
+    context: JobContext,
+    page: Sequence[ResponseRecord],
+    most_bytes: int,
 ) -> list[JudgedResponse]:
+    """The first responses of a page, up to the one with which the judges' replies reach ``most_bytes``."""
     keys = [_position(record) for record in page]
     found = await response_pages.judgements_of(
-        connection, job.tenant, job.id, keys, graded=context.spec.gym is not None
+        connection, job.tenant, job.id, keys, graded=context.spec.gym is not None, most_bytes=most_bytes
     )
+    end = next((n for n, key in enumerate(keys, 1) if found.get(key, _NOTHING).ends_page), len(keys))
+    page, keys = page[:end], keys[:end]
     questions = await _questions(connection, job, context, page)
     origins: Origins = {}
     if context.spec.reuse.wanted:
@@ -331,9 +359,9 @@ async def stream_pages(
     figures: bool = False,
     model: str | None = None,
 ) -> AsyncGenerator[Sequence[JudgedResponse]]:
-    """Every response of an arm, or of one of its models, in order, with flat memory: a page is read while the one before is looked at, and no further.
+    """Every response of an arm, or of one of its models, in order, page by page; ``figures`` adds their figures.
 
-    Their ``figures`` are there if asked for.
+    Beside many other exports, pages are small and not read ahead: each reader that takes nothing holds one.
 
     Raises:
         CutOffError: Before the last responses, if the job is not any longer what it was when the first were read.
@@ -350,24 +378,32 @@ async def stream_pages(
             after=after,
             limit=limit,
             most_verdicts=EXPORT_VERDICTS,
+            most_bytes=max(LEAST_EXPORT_BYTES, EXPORTS_BYTES // len(_exports)),
             figures=figures,
         )
         if following is None:
             await _assert_whole(engine, job, reopenings)
         return page, following
 
-    coming = asyncio.create_task(read(None, FIRST_EXPORT_PAGE))
+    export = object()
+    _exports.add(export)
+    coming: asyncio.Task[tuple[list[JudgedResponse], Position | None]] | None = None
+    after, limit = None, FIRST_EXPORT_PAGE
     try:
         while True:
-            page, after = await coming
-            if after is not None:
-                coming = asyncio.create_task(read(after, _next_limit(page)))
+            page, after = await (coming or read(after, limit))
+            limit = _next_limit(page)
+            coming = None
+            if after is not None and len(_exports) <= EXPORTS_AHEAD:
+                coming = asyncio.create_task(read(after, limit))
             yield page
             if after is None:
                 return
     finally:
-        coming.add_done_callback(_forget)
-        coming.cancel()
+        _exports.remove(export)
+        if coming is not None:
+            coming.add_done_callback(_forget)
+            coming.cancel()
 
 
 async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> AsyncIterator[JudgedResponse]:
@@ -379,7 +415,7 @@ async def stream_all(engine: AsyncEngine, job: JobRow, context: JobContext) -> A
 
 
 def _forget(page: asyncio.Task[tuple[list[JudgedResponse], Position | None]]) -> None:
-    """Sees how the reading of a page ended for which nobody waits any more: it is not reported as never retrieved."""
+    """Retrieves the outcome of an unused page, which asyncio would report otherwise."""
     if not page.cancelled():
         page.exception()
 

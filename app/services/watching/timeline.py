@@ -1,12 +1,13 @@
 """A schedule's runs as a figure."""
 
+import asyncio
 from collections.abc import Sequence
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.watching.attribution import Cause
 from app.domain.watching.contract import Alarm, Schedule, ScheduleRun
-from app.services.results.figures import FigureDesk, FigureFormat, Theme
+from app.services.results.figures import DRAWING, FigureFormat, Theme
 from app.services.watching.schedules import list_runs
 
 RUNS_DRAWN = 400
@@ -16,7 +17,6 @@ _MOST_TOLD = 20
 
 async def draw_timeline(
     engine: AsyncEngine,
-    desk: FigureDesk,
     schedule: Schedule,
     tenant: str,
     file_format: FigureFormat = "svg",
@@ -26,7 +26,6 @@ async def draw_timeline(
 
     Args:
         engine: Where the runs are.
-        desk: Draws one figure at a time.
         schedule: The schedule.
         tenant: Whose it is.
         file_format: Of the file.
@@ -34,12 +33,12 @@ async def draw_timeline(
 
     Raises:
         NotFoundError: If the schedule was deleted meanwhile.
-        BusyError: If others' figures take all the time.
     """
     runs = (await list_runs(engine, tenant, schedule.id, limit=RUNS_DRAWN))[::-1]
     if not any(run.value is not None for run in runs):
         return None
-    return await desk.draw(lambda: _draw(schedule, runs, file_format, theme))
+    loop = asyncio.get_running_loop()
+    return await loop.run_in_executor(DRAWING, _draw, schedule, runs, file_format, theme)
 
 
 def _draw(

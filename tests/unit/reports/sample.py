@@ -2,7 +2,7 @@
 
 import random
 from collections import defaultdict
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -152,7 +152,7 @@ async def stream(responses: Iterable[JudgedResponse]) -> AsyncIterator[JudgedRes
 
 async def pages(
     responses: Iterable[JudgedResponse], size: int = 100
-) -> AsyncIterator[Sequence[JudgedResponse]]:
+) -> AsyncGenerator[Sequence[JudgedResponse]]:
     """The same, page by page."""
     rest = iter(responses)
     while page := list(islice(rest, size)):

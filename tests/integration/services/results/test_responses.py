@@ -7,7 +7,7 @@ from app.db.execution.result_rows import ResultWriter
 from app.db.jobs.jobs import JobRow
 from app.services.job_context import JobContext, JobContexts
 from app.services.results import responses as module
-from app.services.results.responses import CutOffError, ResponseFilter, read_page, stream_all
+from app.services.results.responses import CutOffError, ResponseFilter, read_page, stream_all, stream_pages
 from tests.integration.jobs import TENANT, claimed, execute, new_job, whole_run
 
 RUNS = 4
@@ -40,20 +40,40 @@ class TestPages:
         assert after == (0, found - 1, 0)
 
     @pytest.mark.parametrize(("texts", "found"), [(3, 3), (2, 2), (1, 1), (0, 1)])
-    async def test_end_where_their_texts_would_be_too_long(
-        self,
-        engine: AsyncEngine,
-        job: JobRow,
-        context: JobContext,
-        texts: int,
-        found: int,
-        monkeypatch: pytest.MonkeyPatch,
+    async def test_end_where_texts_would_be_too_long(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext, texts: int, found: int
     ) -> None:
         await execute(engine, "UPDATE responses SET text = repeat('é', 30)")  # 60 bytes
-        monkeypatch.setattr(module, "MOST_BYTES", 60 * texts)
-        page, after = await read_page(engine, job, context, ResponseFilter(), after=None, limit=3)
+        page, after = await read_page(
+            engine, job, context, ResponseFilter(), after=None, limit=3, most_bytes=60 * texts
+        )
         assert [response.text for response in page] == ["é" * 30] * found
         assert after == (0, found - 1, 0)
+
+    @pytest.mark.parametrize(("most", "found"), [(121, 3), (120, 3), (80, 2), (41, 2), (40, 1), (1, 1)])
+    async def test_end_with_the_response_whose_replies_reach_the_limit(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext, most: int, found: int
+    ) -> None:
+        # 40 bytes for the two sentences of a response
+        await execute(engine, "UPDATE responses SET text = 'a. b.'")
+        await execute(engine, "UPDATE verdicts SET raw = NULL, thoughts = repeat('é', 10)")
+        page, after = await read_page(
+            engine, job, context, ResponseFilter(), after=None, limit=3, most_bytes=most
+        )
+        assert [[len(unit.verdicts) for unit in response.units] for response in page] == [[1, 1]] * found
+        assert after == (0, found - 1, 0)
+
+    async def test_cut_by_long_replies_follow_without_a_gap(
+        self, engine: AsyncEngine, job: JobRow, context: JobContext
+    ) -> None:
+        after = None
+        runs: list[int] = []
+        while len(runs) < RUNS:
+            page, after = await read_page(
+                engine, job, context, ResponseFilter(), after=after, limit=10, most_bytes=1
+            )
+            runs += [response.run for response in page]
+        assert (runs, after) == (list(range(RUNS)), None)
 
 
 class TestVerdicts:
@@ -108,3 +128,23 @@ class TestAllResponses:
         await execute(engine, meanwhile)
         with pytest.raises(CutOffError):
             [response async for response in responses]
+
+
+async def test_exports_under_way_share_the_bytes_of_their_pages(
+    engine: AsyncEngine, job: JobRow, context: JobContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await execute(engine, "UPDATE responses SET text = repeat('é', 30)")  # 60 bytes
+    monkeypatch.setattr(module, "EXPORTS_BYTES", 240)
+    monkeypatch.setattr(module, "LEAST_EXPORT_BYTES", 60)
+
+    async def lengths() -> list[int]:
+        return [len(page) async for page in stream_pages(engine, job, context)]
+
+    unread = [stream_pages(engine, job, context) for _ in range(4)]
+    assert await lengths() == [4]
+    for number, found in enumerate(([2, 2], [1, 1, 1, 1], [1, 1, 1, 1], [1, 1, 1, 1])):
+        await anext(unread[number])
+        assert await lengths() == found
+    for export in unread:
+        await export.aclose()
+    assert await lengths() == [4]

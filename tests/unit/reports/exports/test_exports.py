@@ -6,7 +6,7 @@ import itertools
 import json
 import re
 import tracemalloc
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from typing import Any
@@ -629,7 +629,7 @@ class TestStreaming:
     async def test_memory_is_flat(self, format_: Format) -> None:
         response = response_of(" ".join(["I like it."] * 10), *[("I like it.", 5)] * 10)
 
-        async def paged(count: int) -> AsyncIterator[Sequence[JudgedResponse]]:
+        async def paged(count: int) -> AsyncGenerator[Sequence[JudgedResponse]]:
             for start in range(0, count, 800):
                 yield [response] * min(800, count - start)
 
