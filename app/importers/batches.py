@@ -1,7 +1,7 @@
-"""Output of providers' batches (OpenAI and those like it, Anthropic, Gemini), alone or after the lines of its input.
+"""Output of providers' batches (OpenAI and those like it, Anthropic, Gemini, Bedrock), alone or after the lines of its input.
 
 Formats: https://platform.openai.com/docs/guides/batch, https://docs.claude.com/en/docs/build-with-claude/batch-processing,
-https://ai.google.dev/gemini-api/docs/batch-api
+https://ai.google.dev/gemini-api/docs/batch-api, https://docs.aws.amazon.com/bedrock/latest/userguide/batch-inference-data.html
 """
 
 from collections.abc import Iterator
@@ -18,15 +18,15 @@ NOT_ANSWERED = (
 )
 FAILED = "the call failed"
 OK = 200
+IDS = ("custom_id", "key", "recordId")
+REQUESTS = ("body", "request", "params", "modelInput")
+ANSWERS = ("response", "result", "modelOutput")
 
 
 def is_batch(first: dict[str, Any]) -> bool:
-    """Whether a record is a line of a batch's input or output."""
-    named = "custom_id" in first or "key" in first
-    return named and any(
-        isinstance(first.get(name), dict)
-        for name in ("response", "result", "body", "request", "params", "error")
-    )
+    """Whether a record is a line of a batch's input or output, or a request with its response."""
+    parts = {name for name in (*REQUESTS, *ANSWERS, "error") if isinstance(first.get(name), dict)}
+    return bool(parts) if any(name in first for name in IDS) else {"request", "response"} <= parts
 
 
 def read_batch(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
@@ -38,19 +38,13 @@ def read_batch(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
             yield record
             continue
         try:
-            id_ = text_or_none(optional(record, "custom_id")) or text_or_none(optional(record, "key"))
-            if id_ is None:
+            id_ = next((id_ for name in IDS if (id_ := text_or_none(optional(record, name)))), None)
+            body = next((record[name] for name in REQUESTS if isinstance(optional(record, name), dict)), None)
+            answered = any(optional(record, name) is not None for name in (*ANSWERS, "error"))
+            if id_ is None and not (body is not None and answered):
                 yield Refused(f"{place}/custom_id", "must be a text")
                 continue
-            body = next(
-                (
-                    record[name]
-                    for name in ("body", "request", "params")
-                    if isinstance(record.get(name), dict)
-                ),
-                None,
-            )
-            if body is not None and "response" not in record and "result" not in record:
+            if id_ is not None and body is not None and not answered:
                 size += size_of(record)
                 if size > UNPACKED_BYTES:
                     raise wrong_file(
@@ -58,7 +52,10 @@ def read_batch(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
                     )
                 requests[id_] = place, request_messages(body), text_or_none(body.get("model"))
                 continue
-            _, asked, model = requests.pop(id_, (place, [], None))
+            if body is not None:
+                asked, model = request_messages(body), text_or_none(body.get("model"))
+            else:
+                _, asked, model = requests.pop(id_ or "", (place, [], None))
             yield from _read_answer(place, record, asked, model)
         except WrongRecordError as error:
             yield Refused(f"{place}{error.field}", error.reason)
@@ -69,14 +66,14 @@ def read_batch(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
 def _read_answer(
     place: str, record: dict[str, Any], asked: list[Message], model: str | None
 ) -> Iterator[Record]:
-    result, response = record.get("result"), record.get("response")
+    result, response = record.get("result"), record.get("response", record.get("modelOutput"))
     if isinstance(result, dict):
         if result.get("type") != "succeeded":
             raise WrongRecordError("/result", FAILED)
         reply = result.get("message")
     else:
         status = optional(response, "status_code")
-        if response is None or status not in {None, OK}:
+        if response is None or status not in (None, OK):
             raise WrongRecordError("/response" if record.get("error") is None else "/error", FAILED)
         reply = optional(response, "body") or response
     told = text_or_none(optional(reply, "model")) or text_or_none(optional(reply, "modelVersion"))

@@ -66,7 +66,7 @@ def reply_messages(value: Any, depth: int = 0) -> list[Message]:  # noqa: C901, 
         return reply_messages(value["messages"][-1], depth + 1)
     if _speaker(value) is not None:
         return [each for each in _listed([value], "assistant") if each.speaker == "assistant"]
-    if value.get("type") in {"reasoning", "function_call", "tool_use", "thinking"}:
+    if value.get("type") in ("reasoning", "function_call", "tool_use", "thinking"):
         return []
     inner = next((value[name] for name in REPLY_TEXTS if value.get(name)), None)
     if isinstance(inner, list):
@@ -97,7 +97,7 @@ def _speaker(value: dict[str, Any]) -> str | None:
     Raises:
         WrongRecordError: If its role is unknown.
     """
-    if "role" in value:
+    if "role" in value or {"from", "value"} <= value.keys():
         return message_of(value, "", "/role").speaker
     inner = value.get("message")
     if isinstance(inner, dict) and "role" in inner:

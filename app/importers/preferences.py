@@ -1,4 +1,7 @@
-"""Pairs of a preferred and a rejected answer, as DPO trains with (https://huggingface.co/docs/trl/dataset_formats#preference)."""
+"""Pairs of a preferred and a rejected answer, as DPO trains with.
+
+Formats: https://huggingface.co/docs/trl/dataset_formats#preference, https://platform.openai.com/docs/guides/direct-preference-optimization
+"""
 
 from collections.abc import Iterator
 from typing import Any
@@ -8,12 +11,19 @@ from app.importers.messages import Message, last_question, persona_of, with_own_
 from app.importers.records import Record, Refused, Said, text_or_none
 
 SIDES = ("chosen", "rejected")
-PROMPTS = ("prompt", "question", "input", "instruction")
+PAIRS = (SIDES, ("preferred_output", "non_preferred_output"))
+PROMPTS = ("prompt", "question", "input", "instruction", "conversations", "messages")
 
 
 def is_pair(first: dict[str, Any]) -> bool:
     """Whether a record is a pair."""
-    return all(isinstance(first.get(side), str | list) for side in SIDES)
+    return _pair(first) is not None
+
+
+def _pair(record: dict[str, Any]) -> tuple[str, str] | None:
+    """Return the members that hold the preferred and the rejected answer."""
+    pairs = (each for each in PAIRS if all(isinstance(record.get(name), str | list | dict) for name in each))
+    return next(pairs, None)
 
 
 def read_pair(place: str, record: dict[str, Any]) -> Iterator[Record]:
@@ -21,14 +31,14 @@ def read_pair(place: str, record: dict[str, Any]) -> Iterator[Record]:
     prompt = next((record[name] for name in PROMPTS if record.get(name)), None)
     own = [] if prompt is None else request_messages(prompt)
     system = text_or_none(record.get("system"))
-    for side in SIDES:
-        messages = _messages(record.get(side))
+    for side, name in zip(SIDES, _pair(record) or SIDES, strict=True):
+        messages = _messages(record.get(name))
         if not messages or messages[-1].speaker != "assistant" or messages[-1].text is None:
-            yield Refused(f"{place}/{side}", "has no answer")
+            yield Refused(f"{place}/{name}", "has no answer")
             continue
         asked = [*own, *messages[:-1]]
         said = Said(
-            f"{place}/{side}", messages[-1].text, persona_of(asked) or system, last_question(asked), side
+            f"{place}/{name}", messages[-1].text, persona_of(asked) or system, last_question(asked), side
         )
         yield with_own_columns(said, record)
 

@@ -46,7 +46,7 @@ def read_chat(records: Iterator[tuple[str, Any]]) -> Iterator[Record]:
 def _own(found: list[_Turn | Refused]) -> list[_Turn | Refused]:
     """Refuse other characters' messages in a group chat, whose head may name one character."""
     turns = [each for each in found if not isinstance(each, Refused)]
-    names = {message.get("name") for _, message, _, _ in turns}
+    names = {text_or_none(message.get("name")) for _, message, _, _ in turns}
     if len(names) <= 1:
         return found
     return [

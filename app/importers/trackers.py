@@ -12,7 +12,7 @@ from app.importers.records import Record, Refused, WrongRecordError, optional, t
 
 PAGES = ("data", "runs", "calls", "results", "events", "items", "spans", "traces")
 """Members of a page that list its records."""
-MLFLOW_CALLS = {"CHAT_MODEL", "LLM"}
+MLFLOW_CALLS = ("CHAT_MODEL", "LLM")
 EXAMPLE = "is an example of a data set: its outputs are what was expected, and no model's; export the runs of an experiment"
 
 
@@ -124,13 +124,13 @@ def read_example(place: str, _record: dict[str, Any]) -> Iterator[Record]:
 
 def is_mlflow(first: dict[str, Any]) -> bool:
     """Whether a record is a trace of MLflow, a row of a table of traces, or a page."""
-    records = _page(first)
-    record = records[0] if records and "info" not in first else first
-    whole = isinstance(record.get("info"), dict) and isinstance(optional(record, "data", "spans"), list)
+    if _page_name(first) == "traces":
+        first = first["traces"][0]
+    whole = isinstance(first.get("info"), dict) and isinstance(optional(first, "data", "spans"), list)
     return (
         whole
-        or {"spans", "trace_metadata"} <= record.keys()
-        or {"spans", "request", "response"} <= record.keys()
+        or {"spans", "trace_metadata"} <= first.keys()
+        or {"spans", "request", "response"} <= first.keys()
     )
 
 

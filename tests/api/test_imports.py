@@ -17,6 +17,8 @@ GYM = {"reasoner": "simulated/sim-reasoner"}
 """What no file of another tool names."""
 PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "importing.md"
 BINARY = "application/octet-stream"
+TRAITS = ["A=high", "N=low"]
+"""Traits that the files of verdicts judge."""
 EVERY = [(kind, name) for kind, files in FILES.items() for name in files]
 
 
@@ -39,8 +41,7 @@ def planned(api: Service, body: Json) -> Json:
 @pytest.mark.usefixtures("nothing_created")
 @pytest.mark.parametrize(("kind", "name"), EVERY)
 def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, name: str) -> None:
-    # Its verdicts are on these traits.
-    traits = ["A=high", "N=low"] if name.startswith("verdicts") else ["E=high"]
+    traits = TRAITS if name.startswith("verdicts") else ["E=high"]
     own = {"persona": "a bold person"} if kind in {"deepeval", "sillytavern"} else {}
     answer = read(api, FILES[kind][name], name=name, trait=traits, **own)
     assert answer.status_code == 200, answer.text
@@ -57,16 +58,21 @@ def test_a_file_is_read_and_what_it_gives_can_be_sent(api: Service, kind: str, n
 
 
 @pytest.mark.parametrize(("kind", "name"), EVERY)
-def test_a_job_on_every_file_with_a_built_in_persona_can_be_submitted(
+def test_what_every_file_gives_with_a_built_in_persona_can_be_submitted(
     stack: Service, kind: str, name: str
 ) -> None:
-    if name.startswith(("verdicts", "atomic_scores")):
-        return  # whose scores are on other traits
-    found = read(stack, FILES[kind][name], name=name, persona="E-high").json()
+    has_scores = name.startswith(("verdicts", "atomic_scores"))
+    traits = TRAITS if name.startswith("verdicts") else ["E=high"]
+    chosen: dict[str, str | list[str]] = {"trait": traits} if has_scores else {"persona": "E-high"}
+    found = read(stack, FILES[kind][name], name=name, **chosen).json()
+    sets = [each for each in ("persona_set", "question_set") if found[each] is not None]
+    assert found["job"] or sets
+    for each in sets:
+        answer = stack.post(f"/v1/{each.replace('_', '-')}s", found[each])
+        assert answer.status_code == 201, answer.text
     if found["job"] is None:
-        assert found["persona_set"] or found["question_set"] or found["refused"] == found["found"]
         return
-    assert found["job"]["personas"] == ["E-high"]
+    assert has_scores or found["job"]["personas"] == ["E-high"]
     more = GYM if any("question" in each for each in found["job"]["responses"]) else {}
     answer = stack.post("/v1/jobs", WITH | found["job"] | more)
     assert answer.status_code == 202, answer.text

@@ -47,7 +47,8 @@ def split_thoughts(text: str) -> Reply:
     """
     # Every mark contains one of these, and few texts do; the check takes 1 µs, the search for marks 30.
     marked = "<" in text or "&lt;" in text or "think|" in text or "▷" in text or "\uff1c" in text
-    marked = marked or ("]" in text and _BRACKETS.search(text) is not None) or "\n### " in text
+    marked = marked or ("]" in text and _BRACKETS.search(text) is not None)
+    marked = marked or "\nUser:" in text or "\nHuman:" in text or "\n### " in text
     spoken = (text.lstrip() if text[:1].isspace() else text)[:_LONGEST_PHRASE].lower()
     phrased = spoken.startswith(_PHRASE_STARTS)
     labelled = spoken.lstrip("#*\u3010 ").startswith(_LABEL_STARTS)
@@ -95,6 +96,10 @@ class _Tagged:
         """Form of the block that the part belongs to; empty outside of blocks."""
         self._opened_at = self._before = 0
         """Start of the block, 0 if no text precedes it, and of the part before it."""
+        self._within: set[str] = set()
+        """Forms whose opening marks stand within the block."""
+        self._other_close: re.Match[str] | None = None
+        """First closing mark within the block of a form that is not opened in it."""
         self._mentioned = Counter[str]()
         """Opening marks, by form, that are part of the text."""
         self._has_text = False
@@ -104,27 +109,44 @@ class _Tagged:
 
     def read(self) -> Reply:
         """Return the text in its two parts."""
-        for found in _MARK.finditer(self._text):
+        is_over = self._read_marks(0)
+        if self._block and self._other_close is not None:  # at most once: the rest is read again
+            other = self._other_close
+            self._close(other)
+            is_over = self._read_marks(other.end())
+        if is_over:
+            return self._reply()
+        rest = self._text[self._begin :]
+        if self._block:
+            wrapped = _unwrapped(Reply(None, rest))
+            self._thoughts.append(wrapped.thoughts or _before_end_token(rest))
+            rest = wrapped.answer if wrapped.thoughts else ""
+        elif not self._begin:
+            return Reply(None, self._text)
+        self._answer.append(rest)
+        return self._reply()
+
+    def _read_marks(self, position: int) -> bool:
+        """Read the marks from a position on; return whether the answer ends at one."""
+        for found in _MARK.finditer(self._text, position):
             mark = _mark_of(found)
             if mark is None:
                 if found["name"]:
                     self._mentioned[found["name"].lower()] += 1
             elif not _is_mention(self._text, found) and self._ends_at(found, mark):
-                return self._reply()
-        rest = self._text[self._begin :]
-        if self._block:
-            self._thoughts.append(_before_end_token(rest))
-            rest = ""
-        elif not self._begin:
-            return Reply(None, self._text)
-        self._answer.append(rest)
-        return self._reply()
+                return True
+        return False
 
     def _ends_at(self, found: re.Match[str], mark: _Mark) -> bool:
         """Take a mark into account; return whether the answer ends at it."""
         if self._block:
             if mark == (self._block, "close") or found[0].lower() in _CLOSES.get(self._block, ()):
                 self._close(found)
+            elif mark.part == "open":
+                self._within.add(mark.form)
+            elif mark.part == "close" and self._other_close is None:
+                is_paired = mark.form in self._within or self._mentioned[mark.form]
+                self._other_close = None if is_paired else found
         elif mark.part == "open":
             self._open(found, mark.form)
         elif mark.part == "close":
@@ -137,9 +159,13 @@ class _Tagged:
     def _part(self, found: re.Match[str]) -> str:
         return self._text[self._begin : found.start()]
 
+    def _is_first(self, found: re.Match[str]) -> bool:
+        """Return whether nothing of the answer precedes a mark."""
+        return self._first == found.start() and not self._has_text
+
     def _open(self, found: re.Match[str], form: str) -> None:
-        first = self._first == found.start() and not self._has_text
-        if not first and not _starts_block(self._text, found.start()):
+        first = self._is_first(found)
+        if self._first != found.start() and not _starts_block(self._text, found.start()):
             self._mentioned[form] += 1
             return
         self._answer.append(self._part(found))
@@ -149,6 +175,8 @@ class _Tagged:
 
     def _close(self, found: re.Match[str]) -> None:
         self._block = ""
+        self._within.clear()
+        self._other_close = None
         if self._opened_at and not _ends_block(self._text, found, self._opened_at):
             self._answer.pop()  # a pair within a sentence is part of the text
             self._begin = self._before
@@ -162,9 +190,10 @@ class _Tagged:
             return
         if self._mentioned[form]:
             self._mentioned[form] -= 1
-        elif _is_block_end(self._text, found):
+        elif self._is_first(found) or _is_block_end(self._text, found):
             self._thoughts.append("".join((*self._answer, self._part(found))))
             self._answer.clear()
+            self._mentioned.clear()
             self._has_text = False
             self._next_part(found)
 
@@ -308,8 +337,9 @@ def _mark_of(found: re.Match[str]) -> _Mark | None:
     name = (found["name"] or found["bracketed"]).lower()
     mark = _of_thoughts(name, bool(found["slash"] or found["bracket_slash"]))
     if mark is None:
-        ends = (found["bar"] or "\u2581" in name) and not _TURN_WORDS.isdisjoint(_words(name))
-        return _Mark(name, "end") if ends else None
+        words = {*_words(name)}
+        ends = not words.isdisjoint(_TURN_WORDS) or (found["slash"] and words <= _FILLERS)
+        return _Mark(name, "end") if ends and (found["bar"] or "\u2581" in name) else None
     return mark if mark.part == "close" or _is_opening(found, name) else None
 
 
@@ -323,10 +353,11 @@ def _is_opening(found: re.Match[str], name: str) -> bool:
     if name == "summary":
         return "<details" not in text[max(0, found.start() - 200) : found.start()].lower()
     needed = _ATTRIBUTES.get(name)
-    if needed is None:
-        return True
+    attributes = (found["attributes"] or "").strip().lower()
+    if needed is None:  # <think about it> are words
+        return not attributes or "=" in attributes
     summary = _SUMMARY.match(text, found.end())
-    attributes, title = (found["attributes"] or "").lower(), summary[1].lower() if summary else ""
+    title = summary[1].lower() if summary else ""
     return any(word in attributes or title.startswith(word) for word in needed)
 
 
@@ -383,8 +414,8 @@ def _marks(literals: Sequence[str]) -> re.Pattern[str]:
     """Match literal marks and tags of any name."""
     return re.compile(
         rf"(?P<literal>{_any(literals)})"
-        r"|(?:<|&lt;|\uff1c)(?P<bar>[|\uff5c]?) ?(?P<slash>/?) ?[|\uff5c]?(?P<name>(?:[^\W\d]|\u2581)[\w:.|\u2581-]{0,48}?)"
-        r"(?P<attributes>\s[^<>]{0,300})? ?[|\uff5c]?(?:>|&gt;|\uff1e)"
+        r"|(?:\\?<|&lt;|\uff1c)(?P<bar>[|\uff5c]?) ?(?P<slash>/?) ?[|\uff5c]?(?P<name>(?:[^\W\d]|\u2581)[\w:.|\u2581-]{0,48}?)"
+        r"(?P<attributes>\s[^<>]{0,300})? ?[|\uff5c]?(?:\\?>|&gt;|\uff1e)"
         r"|\[(?P<bracket_slash>/?)(?P<bracketed>[^\W\d_][\w-]{2,30})\]",
         re.IGNORECASE,
     )

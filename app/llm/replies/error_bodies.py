@@ -18,6 +18,7 @@ _NO_CODES = frozenset({"none", "null", "error", "unknown"})
 _CODE_FIELDS = ("code", "type", "status", "error_type", "__type", "Code")
 """Where an error object has its codes, the most exact one first."""
 _NUMBER_FIELDS = ("code", "status_code", "error_code")
+_EVENT = re.compile(r"(?:event: ?\w+\s+)?data: ?(\{.*)")
 _NUMBER = re.compile(r"\d{4,9}")
 """A numeric code; HTTP statuses have three digits."""
 _WORD_FIELDS = (
@@ -57,9 +58,10 @@ class Fault(NamedTuple):
 
 
 def parsed(content: bytes) -> object:
-    """The body of an error: its JSON, or its text where it is none, or too long."""
+    """Return the body of an error: its JSON, also as the first event of a stream; its text if it is no JSON, or too long."""
     text = content[:MOST_BYTES].decode("utf-8", "replace").strip()
-    return _json(text, text)
+    event = _EVENT.match(text)
+    return _json(event[1] if event else text, text)
 
 
 def read_fault(body: object) -> Fault:

@@ -68,6 +68,7 @@ _KINDS_BY_STATUS: Mapping[int, FailureKind] = {
     424: FailureKind.RETRY,  # TGI: the generation failed
     425: FailureKind.RETRY,
     429: FailureKind.RETRY,
+    499: FailureKind.RETRY,  # nginx: a proxy on the way gave up
 }
 
 

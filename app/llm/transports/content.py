@@ -15,6 +15,7 @@ MOST_RATIO = 200
 """Times by which a long body may be packed; texts and event streams reach a tenth of it."""
 _PIECE = 16 * 1024
 _GZIP = zlib.MAX_WBITS | 16
+_GZIP_START = b"\x1f\x8b\x08"
 _MOST_CODINGS = 2
 _unpacking = asyncio.Semaphore(2)
 """Long bodies at a time: others' find a free thread."""
@@ -28,6 +29,8 @@ async def decoded(reply: Reply) -> Reply:
         ReplyTooLongError: If it unpacks to more than an answer can be, or than any text is packed by.
     """
     coding = reply.headers.get("content-encoding")
+    if coding is None and reply.body.startswith(_GZIP_START):  # no text begins so
+        coding = "gzip"
     if coding is None or not reply.body:
         return reply
     names = [

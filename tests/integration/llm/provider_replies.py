@@ -234,6 +234,9 @@ def plain(status: int, **body: object) -> Answer:
 
 
 FILTERS = {
+    "Cloudflare: prompt blocked": ("openai", plain(424, success=False, error=[{"code": 2016, "message": "Prompt blocked due to security configurations"}]), FILTERED, "http_424"),
+    "Portkey: guardrail": ("openai", Answer(446, b'{"error": {"message": "The guardrail checks defined in the config failed.", "type": "hooks_failed"}}'), FILTERED, "hooks_failed"),
+    "Spark: refused in Chinese": ("openai", fault(400, "输出内容涉及敏感信息", code="10014"), FILTERED, "http_400"),
     "OpenAI: prompt flagged": ("openai", fault(400, _FLAGGED, type="invalid_request_error", code="invalid_prompt"), FILTERED, "invalid_prompt"),
     "OpenAI: prompt flagged, without a code": ("openai", fault(400, _FLAGGED, type="invalid_request_error", code=None), FILTERED, "invalid_request_error"),
     "OpenAI: prompt rejected by the safety system": ("openai", fault(400, "Your request was rejected as a result of our safety system.", code="moderation_blocked"), FILTERED, "moderation_blocked"),
@@ -257,10 +260,18 @@ FILTERS = {
     "a router: toxic prompt": ("openai", fault(400, "prompt contains toxic content"), FILTERED, "http_400"),
     "StepFun: censored": ("openai", fault(400, "x", type="censorship_blocked"), FILTERED, "censorship_blocked"),
     "NeMo: rejected": ("openai", fault(400, "Prompt rejected by NeMo Guardrails"), FILTERED, "http_400"),
+    "Xiaomi: blocked, as an event stream": ("openai", Answer(400, b'data: {"error": {"code": "421", "message": "Moderation Block", "type": "content_filter"}}', {"content-type": "text/event-stream"}), FILTERED, "content_filter"),
+    "Baidu: sensitive, in a good reply": ("openai", plain(200, error_code=336104, error_msg="the content is sensitive"), FILTERED, "http_502"),
     "unavailable for legal reasons": ("openai", fault(451, "The content you provided or machine outputted is blocked.", type="censorship_blocked"), FILTERED, "censorship_blocked"),
 }  # fmt: skip
 
 NO_CREDIT = {
+    "Yandex: billing account": ("openai", fault(403, "The billing account of the folder is not active", code=7), JOB, "insufficient_quota"),
+    "Azure: subscription disabled": ("openai", fault(403, "The subscription 'x' is disabled and therefore marked as read only.", code="ReadOnlyDisabledSubscription"), JOB, "insufficient_quota"),
+    "a free quota": ("openai", fault(403, "Free quota exhausted, please activate pay-as-you-go", code="FreeQuotaExhausted"), JOB, "insufficient_quota"),
+    "an expired subscription": ("openai", fault(403, "Your subscription has expired. Renew it to continue using the API.", type="forbidden"), JOB, "insufficient_quota"),
+    "a usage cap": ("openai", fault(429, "You've hit your usage cap for this billing period.", code="usage_cap"), JOB, "insufficient_quota"),
+    "a prepaid balance": ("openai", fault(403, "Your prepaid balance has been used. Add more to continue."), JOB, "insufficient_quota"),
     "OpenAI: prepaid credit used up": ("openai", fault(429, "Your organization has no prepaid credits remaining.", type="insufficient_quota", code="credit_balance_exhausted"), JOB, "insufficient_quota"),
     "OpenAI: the project's spend limit": ("openai", fault(429, "Your project reached a configured hard spend limit.", type="insufficient_quota", code="project_spend_limit_exceeded"), JOB, "insufficient_quota"),
     "a proxy's Anthropic: spend limit": ("openai", fault(400, "You have reached your specified API usage limits. You will regain access on 2026-12-01 at 00:00 UTC.", type="invalid_request_error"), JOB, "insufficient_quota"),
@@ -291,6 +302,8 @@ NO_CREDIT = {
     "Fireworks: account suspended": ("openai", fault(412, "Account x is suspended, possibly due to reaching the monthly spending limit or failure to pay past invoices.", type="error"), JOB, "insufficient_quota"),
     "Volcengine: a limit that was set": ("openai", fault(429, "Your account [1] has reached the set inference limit for the [m] model, and the model service has been paused.", type="TooManyRequests", code="SetLimitExceeded"), JOB, "insufficient_quota"),
     "Cohere: a trial key's month": ("openai", plain(429, message="You are using a Trial key, which is limited to 1000 API calls / month."), JOB, "insufficient_quota"),
+    "NVIDIA: credits expired": ("openai", plain(403, detail="Cloud credits expired - Please contact NVIDIA representatives"), JOB, "insufficient_quota"),
+    "GitHub: no quota": ("openai", fault(429, "You have no quota remaining for this month", code="quota_exceeded"), JOB, "insufficient_quota"),
     "Mistral: a month's limit": ("openai", plain(429, message="Monthly usage limit exceeded", type="usage_limit", code="1300"), JOB, "insufficient_quota"),
     "a gateway's key": ("openai", fault(401, "This API key has reached its usage limit", type="api_error"), JOB, "insufficient_quota"),
     "a negative balance": ("openai", plain(403, detail="Your account is blocked: your balance has gone negative."), JOB, "insufficient_quota"),
@@ -311,8 +324,12 @@ NO_SYSTEM = {
 }  # fmt: skip
 
 STREAMS = {
+    "only streams, by a field": ("openai", fault(400, "stream=false is not supported for this model"), JOB, STREAM_ONLY),
+    "only streams, in plain words": ("openai", fault(400, "Only streaming responses are supported by this endpoint"), JOB, STREAM_ONLY),
+    "only streams, in Chinese": ("openai", fault(400, "该模型仅支持流式输出", code="InvalidParameter"), JOB, STREAM_ONLY),
     "Alibaba: only streams": ("openai", fault(400, "This model only support stream mode, please enable the stream parameter to access the model.", type="invalid_request_error", code="invalid_parameter_error"), JOB, STREAM_ONLY),
     "Alibaba: thoughts only in streams": ("openai", fault(400, "parameter.enable_thinking must be set to false for non-streaming calls", code="invalid_parameter_error"), JOB, STREAM_ONLY),
+    "Fireworks: only streams for long answers": ("openai", fault(400, "Requests with max_tokens > 4096 must have stream=true", type="error", code="BAD_REQUEST", param="max_tokens"), JOB, STREAM_ONLY),
     "only streams, other words": ("openai", fault(400, "Streaming is required for this model"), JOB, STREAM_ONLY),
     "only streams, other words still": ("openai", fault(422, "Non-streaming requests are not supported"), JOB, STREAM_ONLY),
 }  # fmt: skip
@@ -324,6 +341,14 @@ def tencent(code: str, words: str) -> Answer:
 
 
 OTHERS = {
+    "NVIDIA: end of life": ("openai", plain(410, title="Gone", detail="The model 'x/y' has reached its end of life and is no longer available."), JOB, "model_not_found"),
+    "Hugging Face: no provider of the model": ("openai", fault(400, "The requested model 'x/y' is not supported by any provider you have enabled.", code="model_not_supported"), JOB, "model_not_found"),
+    "a deprecated model": ("openai", fault(400, "The model `m` has been deprecated and is no longer available"), JOB, "model_not_found"),
+    "LM Studio: no model loaded": ("openai", plain(400, error="No models loaded. Please load a model in the developer page."), JOB, "model_not_found"),
+    "Bedrock: needs a profile": ("openai", plain(400, message="Invocation of model ID x with on-demand throughput isn't supported."), JOB, "http_400"),
+    "a model that is loading": ("openai", plain(400, error="Model is still loading, please retry"), RETRY, "http_400"),
+    "too many calls at once, forbidden": ("openai", fault(403, "Concurrency limit reached, try again in a moment", code="concurrency"), RETRY, "concurrency"),
+    "given up by a proxy": ("openai", Answer(499), RETRY, "http_499"),
     "Tencent: illegal text": ("openai", tencent("OperationDenied.TextIllegalDetected", "no"), FILTERED, "OperationDenied.TextIllegalDetected"),
     "Tencent: no credit": ("openai", tencent("FailedOperation.ResourcePackExhausted", "资源包余量已用尽"), JOB, "insufficient_quota"),
     "Tencent: wrong signature": ("openai", tencent("AuthFailure.SignatureFailure", "no"), JOB, "AuthFailure.SignatureFailure"),
@@ -344,6 +369,7 @@ OTHERS = {
     "TGI: generation failed": ("openai", plain(424, error="Request failed during generation", error_type="generation"), RETRY, "generation"),
     "Bedrock: too many tokens a minute": ("openai", plain(429, message="Too many tokens, please wait before trying again.", __type="ThrottlingException"), RETRY, "ThrottlingException"),
     "a rate limit named token limit": ("openai", fault(429, "You have exceeded the token limit of this minute."), RETRY, "http_429"),
+    "AWS: throttled, as a bad request": ("openai", plain(400, message="Too many requests, please wait before trying again.", __type="ThrottlingException"), RETRY, "ThrottlingException"),
     "a month's budget": ("openai", plain(429, message="Your monthly quota has been exceeded.", code="monthly_quota_exceeded"), JOB, "insufficient_quota"),
     "no credit, in a good reply without a code": ("openai", plain(200, success=False, message="Insufficient credits", data=None), JOB, "insufficient_quota"),
 }  # fmt: skip

@@ -9,6 +9,8 @@ from http import HTTPStatus
 from types import TracebackType
 from typing import Any, Self
 
+_PHRASES = {each.value: each.phrase for each in HTTPStatus}
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -45,9 +47,7 @@ class Answer:
         body = self.body if self.length is None else b""
         framing = {"content-length": str(length)} if self.announced else {"connection": "close"}
         head = {**framing, **self.headers}
-        lines = [
-            f"HTTP/1.1 {self.status} {HTTPStatus(self.status).phrase if self.status != 529 else 'Overloaded'}"
-        ]
+        lines = [f"HTTP/1.1 {self.status} {_PHRASES.get(self.status, 'Unregistered')}"]
         lines += [f"{name}: {value}" for name, value in head.items()]
         return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 

@@ -447,6 +447,21 @@ FILES: dict[str, dict[str, bytes]] = {
     "mlflow": {
         "traces.jsonl": (WRITTEN / "mlflow-traces.jsonl").read_bytes(),
         "traces.csv": (WRITTEN / "mlflow-traces.csv").read_bytes(),
+        "rows.jsonl": json_lines(
+            {
+                "trace_id": "t",
+                "trace_metadata": {},
+                "spans": [
+                    {
+                        "attributes": {
+                            "mlflow.spanType": '"CHAT_MODEL"',
+                            "mlflow.spanInputs": json.dumps({"model": "bot-1", "messages": CHAT[:2]}),
+                            "mlflow.spanOutputs": json.dumps(COMPLETION),
+                        }
+                    }
+                ],
+            }
+        ),
     },
     "phoenix": {
         "spans.jsonl": json_lines(PHOENIX_ROW, PHOENIX_ROW),
@@ -502,6 +517,30 @@ FILES: dict[str, dict[str, bytes]] = {
                 "error": None,
             },
         ),
+        "bedrock.jsonl": json_lines(
+            {
+                "recordId": "1",
+                "modelInput": {"system": SYSTEM, "messages": [CHAT[1]]},
+                "modelOutput": {
+                    "role": "assistant",
+                    "model": "bot-1",
+                    "content": [{"type": "text", "text": SAID}],
+                },
+            }
+        ),
+        "vertex.jsonl": json_lines(
+            {
+                "status": "",
+                "request": {
+                    "contents": [{"role": "user", "parts": [{"text": ASKED}]}],
+                    "systemInstruction": {"parts": [{"text": SYSTEM}]},
+                },
+                "response": {
+                    "candidates": [{"content": {"role": "model", "parts": [{"text": SAID}]}}],
+                    "modelVersion": "bot-1",
+                },
+            }
+        ),
     },
     "sillytavern": {
         "chat.jsonl": json_lines(
@@ -511,7 +550,23 @@ FILES: dict[str, dict[str, bytes]] = {
         )
     },
     "preferences": {
-        "pairs.jsonl": json_lines({"prompt": CHAT[:2], "chosen": CHAT[2:3], "rejected": CHAT[2:3]})
+        "pairs.jsonl": json_lines({"prompt": CHAT[:2], "chosen": CHAT[2:3], "rejected": CHAT[2:3]}),
+        "openai.jsonl": json_lines(
+            {
+                "input": {"messages": CHAT[:2]},
+                "preferred_output": CHAT[2:3],
+                "non_preferred_output": CHAT[2:3],
+            }
+        ),
+        "sharegpt.json": json.dumps(
+            [
+                {
+                    "conversations": SHAREGPT["conversations"][:2],
+                    "chosen": SHAREGPT["conversations"][2],
+                    "rejected": {"from": "gpt", "value": "I slept."},
+                }
+            ]
+        ).encode(),
     },
     "message_rows": {
         "chat.jsonl": json_lines(*CHAT[:3]),
@@ -527,6 +582,8 @@ FILES: dict[str, dict[str, bytes]] = {
     "table": {
         "rows.jsonl": json_lines(*ROWS),
         "rows.csv": b"persona,response\r\na shy person,I slept.\r\n",
+        "spelling.csv": b"Persona,User Input,modelName,Model Response\r\na shy person,And then?,bot-1,I slept.\r\n",
+        "model_response.csv": b"persona,user_input,model_response\r\na shy person,And then?,I slept.\r\n",
         "semicolons.csv": b"\xef\xbb\xbfpersona;antwort;bewertung\r\na shy person;I slept, well.;3,5\r\n",
         "rows.tsv": b"Persona\tTask\tModel\tText\na shy person\tSocial media post\tbot-1\tI slept.\n",
         "sep.csv": b"sep=;\r\npersona;response\r\na shy person;I slept.\r\n",

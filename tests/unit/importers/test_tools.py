@@ -38,6 +38,39 @@ def test_every_tools_first_text_has_its_persona_and_prompt(kind: str, name: str)
 
 
 @pytest.mark.parametrize(
+    ("data", "refused"),
+    [
+        (json_lines({"mes": "Hi.", "is_user": True}, {"mes": SAID, "is_user": False, "name": []}), 0),
+        (json_lines({"custom_id": "1", "response": {"status_code": [], "body": of.COMPLETION}}), 1),
+        (json_lines({"custom_id": "1", "response": {"body": {"type": [], "text": SAID}}}), 0),
+        (json_lines({"trace_metadata": {}, "spans": [{"attributes": {"mlflow.spanType": []}}]}), 1),
+    ],
+    ids=["a name", "a status", "a type", "a kind of span"],
+)
+def test_lists_in_place_of_names_and_codes_break_nothing(data: bytes, refused: int) -> None:
+    assert read(data, persona="E-high").refused == refused
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "model"),
+    [
+        ("batch", "output.jsonl", "bot-1"),
+        ("batch", "bedrock.jsonl", "bot-1"),
+        ("batch", "vertex.jsonl", "bot-1"),
+        ("mlflow", "rows.jsonl", "bot-1"),
+        ("preferences", "pairs.jsonl", "chosen"),
+        ("preferences", "openai.jsonl", "chosen"),
+        ("preferences", "sharegpt.json", "chosen"),
+    ],
+)
+def test_each_shape_of_a_kind_has_persona_prompt_text_and_model(kind: str, name: str, model: str) -> None:
+    preview = read(FILES[kind][name], name)
+    sample = preview.samples[0]
+    assert (preview.kind, preview.refused) == (kind, 0)
+    assert (sample.persona, sample.prompt, sample.text, sample.model) == (SYSTEM, ASKED, SAID, model)
+
+
+@pytest.mark.parametrize(
     ("kind", "name", "model", "scores"),
     [
         ("inspect", "packed.eval", "openai/gpt-5.6", {"includes": 1.0, "length": 7.0}),

@@ -186,6 +186,9 @@ class TestContent:
     async def test_is_unpacked(self, coding: str, body: bytes) -> None:
         assert (await decoded(packed(body, coding))).body == b"abcde"
 
+    async def test_is_unpacked_without_a_header_if_its_first_bytes_are_those_of_gzip(self) -> None:
+        assert (await decoded(Reply(200, {}, gzip.compress(b"abcde")))).body == b"abcde"
+
     @pytest.mark.parametrize("coding", ["gzip", "deflate"])
     async def test_that_is_not_what_it_says_is_refused(self, coding: str) -> None:
         with pytest.raises(LostConnectionError):

@@ -27,13 +27,13 @@ class TestUnknownTags:
     @pytest.mark.parametrize(
         ("text", "mark"),
         [
-            ("<ponder>Shy.</ponder>\nI stay.", "<ponder>"),
+            ("<mull>Shy.</mull>\nI stay.", "<mull>"),
             ('<muse depth="2">Shy.</muse> I stay.', '<muse depth="2">'),
-            ("<ponder>\nShy, and so", "<ponder>"),
-            ("Shy.\n</ponder>\nI stay.", "</ponder>"),
+            ("<mull>\nShy, and so", "<mull>"),
+            ("Shy.\n</mull>\nI stay.", "</mull>"),
             ("I stay.<|custom_mood|> More.", "<|custom_mood|>"),
             ("<|custom>Shy.<custom|>I stay.", "<|custom>"),
-            ("[PONDER]Shy.[/PONDER]I stay.", "[PONDER]"),
+            ("[MULL]Shy.[/MULL]I stay.", "[MULL]"),
             ("◁muse▷Shy.◁/muse▷I stay.", "◁muse▷"),
         ],
     )
@@ -48,7 +48,7 @@ class TestUnknownTags:
             "<p>I stay.</p>",
             "I write <b>bold</b> words.",
             'The token "<|end_of_mood|>" means nothing to me.',
-            "I put it into `<ponder>`.",
+            "I put it into `<mull>`.",
             "[Insert name] is here.",
             "[laughs] I stay.",
             "<Your Name>, I stay.",
@@ -120,7 +120,7 @@ class TestFinishWord:
 class TestStored:
     def test_notes_are_read_as_they_were_written(self) -> None:
 
-        found = split("<ponder>x</ponder> I read. I stay. I stay. I am going to the", UNSTATED, "tired").notes
+        found = split("<mull>x</mull> I read. I stay. I stay. I am going to the", UNSTATED, "tired").notes
         assert found.cut_off
         assert found.repeated_sentences
         assert TextNotes.of(json.loads(found.stored() or "")) == found
