@@ -7,19 +7,18 @@ import json
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import partial
 from itertools import islice
 from typing import Any, BinaryIO
 
-import yaml
-
 from app.domain.errors import FieldError
 from app.domain.judging.stepwise_json import StepwiseDecoder
 from app.importers.parquet import read_parquet
 from app.importers.records import Refused, wrong_file
+from persona_assay.json_yaml import parse_yaml
 
 UNPACKED_BYTES = 64 * 1024 * 1024
 """How much of a packed file is unpacked, unless it is read piece by piece; and the longest file that is read whole."""
@@ -33,13 +32,9 @@ MOST_NESTED = 500_000
 """Lists and objects of a JSON text."""
 MOST_RECORDS = 500_000
 """Lines of JSON Lines, and rows of CSV."""
-YAML_CHARACTERS = 500_000
-"""YAML is parsed a hundred times more slowly than JSON."""
 FIRST_LINES = 20
 """Among so many lines is one of JSON, if a file is JSON Lines."""
 RUBRIC = "; rubrics go into rubric sets (assay rubrics FILE, POST /v1/rubric-sets)"
-NODE_WEIGHT, MOST_YAML_WEIGHT = 64, 32 * 1024 * 1024
-"""A YAML value weighs so much and its characters, each time that it is used."""
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\n|\r|\Z)")
 _UTF_16 = {b"\xff\xfe", b"\xfe\xff"}
 _SEPARATOR_LINE = re.compile(r"""["']?sep=(.)["']?\s*""", re.IGNORECASE)
@@ -413,58 +408,8 @@ def _csv(file: BinaryIO) -> Iterator[Row]:
             yield place, dict(zip(header, row, strict=True))
 
 
-class _YamlLoader(yaml.SafeLoader):
-    """YAML of JSON's types: dates stay texts, and names become texts. Merge keys are refused."""
-
-    yaml_implicit_resolvers = {  # noqa: RUF012 - PyYAML's own name and form
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
-    }
-
-    def __init__(self, text: str) -> None:
-        super().__init__(text)
-        self._weight = 0
-        self._weights: dict[yaml.Node, int] = {}
-
-    def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-        """Weigh each node with all that its aliases repeat: a few lines can stand for gigabytes."""
-        before, mark = self._weight, self.peek_event().start_mark  # type: ignore[no-untyped-call]  # of PyYAML
-        is_alias = self.check_event(yaml.AliasEvent)
-        node = super().compose_node(parent, index)
-        if is_alias and node not in self._weights:
-            raise yaml.constructor.ConstructorError(None, None, "an anchor contains itself", mark)
-        if is_alias and node is not None:
-            self._weight += self._weights[node]
-        elif node is not None:
-            self._weight += NODE_WEIGHT + (len(node.value) if isinstance(node, yaml.ScalarNode) else 0)
-            self._weights[node] = self._weight - before
-        if self._weight > MOST_YAML_WEIGHT:
-            words = "its aliases repeat too much; write JSON Lines"
-            raise yaml.constructor.ConstructorError(None, None, words, mark)
-        return node
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, Any]:
-        names: set[str] = set()
-        for key, _ in node.value:
-            if key.tag == "tag:yaml.org,2002:merge":
-                words = "merge keys (<<) are not read; write the members out"
-                raise yaml.constructor.ConstructorError(None, None, words, key.start_mark)
-            if isinstance(key, yaml.ScalarNode):
-                if key.value in names:
-                    words = f"an object has the name {key.value[:100]!r} twice"
-                    raise yaml.constructor.ConstructorError(None, None, words, key.start_mark)
-                names.add(key.value)
-        return {str(name): value for name, value in super().construct_mapping(node, deep).items()}
-
-
 def _yaml(text: str) -> Any:
-    if len(text) > YAML_CHARACTERS:
-        raise wrong_file(f"YAML of more than {YAML_CHARACTERS:,} characters; convert it to JSON")
     try:
-        return yaml.load(text, _YamlLoader)  # noqa: S506 - derived from SafeLoader
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark
-        where = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
-        raise wrong_file(f"not YAML: {error.problem}{where}") from error
-    except (yaml.YAMLError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise wrong_file("not YAML that can be read") from error
+        return parse_yaml(text)
+    except ValueError as error:
+        raise wrong_file(f"not YAML that can be read: {error}") from error

@@ -1,7 +1,5 @@
 """The kinds of files that can be imported, how each is recognised, and what of it becomes what."""
 
-import os
-import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
@@ -268,8 +266,6 @@ KINDS = (
 )
 """In the order in which a file is tried: the first that recognises it reads it."""
 NAMES = tuple(kind.name for kind in KINDS)
-READ_SECONDS, BYTES_A_SECOND = 60.0, 30_000
-"""Processor time for any file, and how much more longer ones get."""
 AT_ONCE = 100
 """Records that are read at a time."""
 UNKNOWN = (
@@ -288,34 +284,23 @@ FIDELITY_SCORES = (
 
 @dataclass(slots=True)
 class _Allowance:
-    """Bounds on what any reader gives: a small file can stand for many, long or repeated records.
+    """Limits on a file's records, of which a small file can stand for many, long or repeated ones.
 
     Attributes:
-        size: Bytes of the file.
         most: Most characters of its texts.
-        seconds: Processor time left.
     """
 
-    size: int
     most: int
-    seconds: float = 0
     _records: int = 0
     _characters: int = 0
 
-    def __post_init__(self) -> None:
-        self.seconds = READ_SECONDS + self.size / BYTES_A_SECOND
-
-    def use(self, record: Record, seconds: float) -> None:
+    def use(self, record: Record) -> None:
         self._records += 1
         self._characters += _length(record)
         if self._records > MOST_RECORDS:
             raise wrong_file(f"has more than {MOST_RECORDS:,} records; divide the file")
         if self._characters > self.most:
             raise wrong_file(f"its texts have more than {self.most:,} characters; divide the file")
-        if seconds > self.seconds:
-            raise wrong_file(
-                f"takes too long to read: {self._records:,} records were read so far; divide the file"
-            )
 
 
 def _length(record: Record) -> int:
@@ -350,7 +335,7 @@ class FileImport:
         keep: Keep,
         most: int = UNPACKED_BYTES,
     ) -> None:
-        self._allowance = _Allowance(file.seek(0, os.SEEK_END), most)
+        self._allowance = _Allowance(most)
         document = read_document(file, name, most)
         found = next(
             (each for each in KINDS if (each.name == kind if kind else each.recognises(document, options))),
@@ -368,16 +353,14 @@ class FileImport:
         """Read up to `most` more records; return whether there may be others.
 
         Raises:
-            InvalidJobError: If the file has too many records, is too long in all or takes too long.
+            InvalidJobError: If the file has too many records or is too long in all.
         """
-        begun = time.thread_time()
         for _ in range(most):
             record = next(self._records, None)
             if record is None:
                 return False
-            self._allowance.use(record, time.thread_time() - begun)
+            self._allowance.use(record)
             self._collector.add(record)
-        self._allowance.seconds -= time.thread_time() - begun
         return True
 
     def preview(self, responses: object) -> ImportPreview:

@@ -66,8 +66,7 @@ class _Channel:
         self._in, self._out = connection.makefile("rb"), connection
 
     def send(self, kind: bytes, payload: bytes = b"") -> None:
-        self._out.sendall(HEAD.pack(kind, len(payload)))
-        self._out.sendall(payload)
+        self._out.sendall(HEAD.pack(kind, len(payload)) + payload)  # one write wakes the parent once
 
     def receive(self) -> bytes:
         """Return the parent's next message; without one, the process ends."""

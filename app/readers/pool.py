@@ -126,8 +126,7 @@ class _Child:
         self._memory = _resident(pid)
 
     async def send(self, payload: bytes) -> None:
-        self._writer.write(HEAD.pack(b" ", len(payload)))
-        self._writer.write(payload)
+        self._writer.write(HEAD.pack(b" ", len(payload)) + payload)  # one write wakes the child once
         await self._writer.drain()
 
     async def receive(self) -> tuple[bytes, bytes]:

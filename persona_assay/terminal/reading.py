@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from persona_assay import AssayClient
 
 STANDARD_OUTPUT = "-"
-
+MOST_BUNDLE_BYTES = 2**28
 
 SUFFIXES = {"junit": "xml"}
 """File suffixes that differ from the format's name."""
@@ -188,6 +188,10 @@ def bundle() -> None:
 def import_bundle(file: Path, url: str, *, as_json: bool) -> None:
     """Import a bundle; its results are computed again and must be the same."""
     with told_errors(), client_of(url) as client:
+        if file.stat().st_size > MOST_BUNDLE_BYTES:
+            raise CommandError(
+                f"{file} has more than {MOST_BUNDLE_BYTES:,} bytes; a service takes no larger bundle"
+            )
         found = client.import_bundle(file.read_bytes())
     if as_json:
         print_json(found)

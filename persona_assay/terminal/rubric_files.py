@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import cast
 
 from persona_assay.terminal.outcome import CommandError
+from persona_assay.terminal.text_files import read_file
 from persona_assay.types import RubricSetIn
 
 
@@ -22,23 +23,13 @@ def rubrics_of_files(paths: Sequence[str], name: str | None) -> RubricSetIn:
     if any(path.endswith(".json") for path in paths):
         if len(paths) > 1:
             raise CommandError("give one JSON file, or text files with one rubric each")
-        body = _parsed(paths[0], _text(paths[0]))
+        body = _parsed(paths[0], read_file(paths[0]))
     else:
-        tasks = {Path(path).name: _text(path) for path in paths}
+        tasks = {Path(path).name: read_file(path) for path in paths}
         if len(tasks) < len(paths):
             raise CommandError("two of the files have the same name, which must tell their tasks apart")
         body = {"tasks": tasks}
     return cast("RubricSetIn", body if name is None else body | {"name": name})
-
-
-def _text(path: str) -> str:
-    try:
-        with Path(path).open(encoding="utf-8", newline="") as file:  # line ends stay as they are
-            return file.read()
-    except OSError as error:
-        raise CommandError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        raise CommandError(f"{path} is not UTF-8 text") from error
 
 
 def _parsed(path: str, text: str) -> dict[str, object]:

@@ -13,11 +13,22 @@ import httpx2
 import psycopg
 import pytest
 
-from app.domain.jobs.bundle import MOST_DOCUMENT_BYTES
+from app.domain.jobs.bundle import MOST_DOCUMENT_BYTES, MOST_LINE_BYTES
+from app.domain.sets.kinds import QUESTION_SET
+from app.services.results.bundle_file import MOST_NESTED
+from app.services.results.bundle_reader import MOST_SETS
+from app.services.sets.sets import set_id
 from tests.api.service import Json, Service, pointers
 from tests.api.test_personagym import gym_body
 from tests.databases import libpq_url
 
+QUESTIONS = {"a nun": {"expected_action": ["What now?"]}}
+SET = (
+    json.dumps(
+        {"id": set_id(QUESTION_SET, QUESTIONS), "name": None, "content": QUESTIONS, "made": False}
+    ).encode()
+    + b"\n"
+)
 ZIP = {"Content-Type": "application/zip"}
 Files = dict[str, bytes]
 
@@ -37,7 +48,7 @@ def files_of(bundle: bytes) -> Files:
         return {name: file.read(name) for name in file.namelist()}
 
 
-def packed(files: Files) -> bytes:
+def packed(files: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     """A bundle of these files, with the hashes that they have now."""
     header = json.loads(files["bundle.json"])
     for name in header["files"]:
@@ -46,12 +57,12 @@ def packed(files: Files) -> bytes:
                 "sha256": hashlib.sha256(files[name]).hexdigest(),
                 "bytes": len(files[name]),
             }
-    return zipped(files | {"bundle.json": json.dumps(header).encode()})
+    return zipped(files | {"bundle.json": json.dumps(header).encode()}, method)
 
 
-def zipped(files: Files) -> bytes:
+def zipped(files: Files, method: int = zipfile.ZIP_DEFLATED) -> bytes:
     written = io.BytesIO()
-    with zipfile.ZipFile(written, "w", zipfile.ZIP_DEFLATED) as file:
+    with zipfile.ZipFile(written, "w", method) as file:
         for name, content in files.items():
             file.writestr(name, content)
     return written.getvalue()
@@ -346,6 +357,21 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
         document(lambda found: found.update(dimensions=[])),
         "/specification.json",
     ),
+    "a field that specifications lack": (
+        "specification.json",
+        document(lambda found: found["tasks"][0].update(x=[])),
+        "/specification.json/tasks/0/x",
+    ),
+    "endlessly many sentences": (
+        "specification.json",
+        document(lambda found: found["tasks"][0].update(expected_units=1e308)),
+        "/specification.json",
+    ),
+    "a judge of a profile that is missing": (
+        "specification.json",
+        document(lambda found: found["judges"][0].update(profile="x")),
+        "/tables/verdicts.jsonl/1",
+    ),
     "a level that its dimension's scale lacks": (
         "specification.json",
         document(lambda found: found["dimensions"][0]["scale"].update(levels=["little", "much"])),
@@ -373,6 +399,7 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
         "/sets.jsonl/1",
     ),
     "a set that is none": ("sets.jsonl", lambda _: b'{"id": 1}\n', "/sets.jsonl/1/"),
+    "too many sets": ("sets.jsonl", lambda _: SET * (MOST_SETS + 1), f"/sets.jsonl/{MOST_SETS + 1}"),
     "a later version": (
         "bundle.json",
         document(lambda found: found.update(version=2)),
@@ -451,6 +478,34 @@ class TestRefused:
         answer = imported(elsewhere, packed(files))
         assert (answer.status_code, pointers(answer)) == (422, ["/job.json"])
         assert "at most" in answer.json()["errors"][0]["message"]
+
+    @pytest.mark.parametrize(
+        ("path", "line"),
+        [
+            *(("job.json", None), ("specification.json", None), ("results.json", None)),
+            *(("sets.jsonl", 1), ("tables/responses.jsonl", 1), ("tables/calls.jsonl", 1)),
+        ],
+    )
+    def test_too_many_lists_in_any_file_of_a_complete_bundle_are_refused(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None, path: str, line: int | None
+    ) -> None:
+        files = files_of(bundle)
+        rest = b"" if line is None else b"\n" + files[path]
+        lists = b'{"a": [' + b"[]," * MOST_NESTED + b"[]]}"
+        answer = imported(elsewhere, packed(files | {path: lists + rest}, zipfile.ZIP_STORED))
+        assert (answer.status_code, pointers(answer)) == (422, [f"/{path}" + ("" if line is None else "/1")])
+        assert answer.json()["errors"][0]["message"] == "has 1,000,003 lists and objects; at most 1,000,000"
+
+    def test_a_long_line_of_a_complete_bundle_is_refused(
+        self, bundle: bytes, elsewhere: Service, nothing_created: None
+    ) -> None:
+        files = files_of(bundle)
+        first, _, rest = files["tables/responses.jsonl"].partition(b"\n")
+        line = first[:-1] + b', "x": "' + b"x" * MOST_LINE_BYTES + b'"}\n'
+        files["tables/responses.jsonl"] = line + rest
+        answer = imported(elsewhere, packed(files, zipfile.ZIP_STORED))
+        assert (answer.status_code, pointers(answer)) == (422, ["/tables/responses.jsonl/1"])
+        assert "a line has at most 33,554,432 bytes" in answer.json()["errors"][0]["message"]
 
     @pytest.mark.parametrize("cut", [0.0, 0.00001, 0.01, 0.5, 0.999])
     def test_a_part_of_one_is_none(

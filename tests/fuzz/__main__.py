@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from random import Random
 
+from tests.fuzz.bundles import complete_bundle
 from tests.fuzz.files import check_block
 from tests.fuzz.instruments import check_instrument
 from tests.fuzz.replies import check_one
@@ -42,11 +43,12 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count())
     arguments = parser.parse_args()
     started = time.monotonic()
+    bundle = complete_bundle()
     with ProcessPoolExecutor(arguments.processes) as pool:
         blocks = -(-arguments.cases // BLOCK)
         tried = sum(pool.map(partial(try_block, arguments.seed), range(blocks)))
         starts = range(0, arguments.files, BLOCK)
-        ends = sum(pool.map(partial(check_block, arguments.seed, count=BLOCK), starts), Counter())
+        ends = sum(pool.map(partial(check_block, bundle, arguments.seed, count=BLOCK), starts), Counter())
     seconds = time.monotonic() - started
     sys.stdout.write(
         f"{tried:,} cases of seed {arguments.seed}: no crash, no wrong number; {seconds:.0f} s\n"

@@ -5,19 +5,24 @@ import gzip
 import io
 import json
 from collections import Counter
-from functools import cache
+from contextlib import aclosing, suppress
+from functools import cache, partial
 from random import Random
+from zipfile import ZipFile
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pydantic_core import from_json
 
 from app.domain.errors import InvalidJobError
+from app.domain.jobs.bundle import RESULTS
 from app.domain.uploads.records import Place
 from app.instruments.rules import RULES
-from app.readers.pool import CRASHED, FAILED, BytesSource, ReaderPool
+from app.readers.pool import CRASHED, FAILED, BytesSource, ReaderPool, twice
 from app.services.jobs.import_reader import ImportChoices, Wanted, read_body
 from app.services.results.bundle_reader import read_bundle
 from app.services.uploads.upload_reader import Part, read_packed, read_piece
+from tests.fuzz.changes import changed
 from tests.unit.importers.samples import FILES, WRITTEN
 
 PREPARE = "app.services.file_readers:prepare"
@@ -25,8 +30,8 @@ LINES = [
     {"persona": "E-low", "task": "essay", "text": f"It snows. I stay at home {n}.", "run": n}
     for n in range(20)
 ]
-MOST_CHANGED = 9
-ODD = (b"\x00", b"\xff", b"\x7f", b"\x80", b"[", b"{", b'"', b"\\ud800", b"<<: ", b"*a", b"9" * 400, b"PAR1")
+BUNDLES = 12
+"""Cases of a hundred that change the bundle."""
 
 
 def parquet(**options: object) -> bytes:
@@ -47,24 +52,21 @@ def samples() -> tuple[tuple[str, str, bytes], ...]:
         ("lines", "", lines),
         ("gzip", "", gzip.compress(lines)),
         ("zstd", "", pa.compress(lines, codec="zstd", asbytes=True)),
-        ("bundle", "", next(data for name, data in FILES["inspect"].items() if name.endswith(".eval"))),
     ]
     return tuple(found)
 
 
-def changed(data: bytes, draw: Random) -> bytes:
-    """A file with some bytes replaced, repeated, left out or put in."""
-    made = bytearray(data)
-    for _ in range(draw.randint(1, 3)):
-        at, length = draw.randrange(len(made) + 1), draw.randint(1, MOST_CHANGED)
-        other = draw.choice(
-            (draw.randbytes(length), draw.choice(ODD), bytes(made[at : at + length]) * 2, b"")
-        )
-        made[at : at + draw.choice((0, length))] = other
-    return bytes(made)
+async def read_parts(pool: ReaderPool, file: BytesSource, results: bytes) -> None:
+    """Read a bundle; answer what it says of its results with `results`, as if they had been computed from its rows."""
+    async with aclosing(pool.run("fuzz", file, read_bundle, 1_000, large=True)) as parts:
+        answer: bytes | None = None
+        with suppress(StopAsyncIteration):
+            while True:
+                path, _ = from_json(await parts.asend(answer))
+                answer = results if path == RESULTS else None
 
 
-async def read(pool: ReaderPool, how: str, name: str, data: bytes) -> str:
+async def read(pool: ReaderPool, how: str, name: str, data: bytes, results: bytes) -> str:
     """Read a file; return how that ended."""
     file, place, versions = BytesSource(data), Place(), dict(RULES.current)
     try:
@@ -72,7 +74,7 @@ async def read(pool: ReaderPool, how: str, name: str, data: bytes) -> str:
             wanted = Wanted(ImportChoices(name=name))
             await pool.whole("fuzz", file, read_body, wanted, "here")
         elif how == "bundle":
-            await pool.whole("fuzz", file, read_bundle, 1_000)
+            await twice(partial(read_parts, pool, file, results))
         elif how == "lines":
             Part.from_json(await pool.whole("fuzz", file, read_piece, place, versions, True, True))
         else:
@@ -85,18 +87,23 @@ async def read(pool: ReaderPool, how: str, name: str, data: bytes) -> str:
     return "read"
 
 
-async def check_files(seed: int, first: int, count: int) -> Counter[str]:
+async def check_files(bundle: bytes, seed: int, first: int, count: int) -> Counter[str]:
     """Read so many changed files.
 
     Raises:
         AssertionError: If a reader fails, with the number of the case.
     """
     pool, ends = ReaderPool(PREPARE), Counter[str]()
+    with ZipFile(io.BytesIO(bundle)) as packed:
+        results = packed.read(RESULTS)
     try:
+        assert await read(pool, "bundle", "", bundle, results) == "read"
         for number in range(first, first + count):
             draw = Random(f"{seed}/{number}")
             how, name, data = draw.choice(samples())
-            end = await read(pool, how, name, changed(data, draw))
+            if draw.randrange(100) < BUNDLES:
+                how, name, data = "bundle", "", bundle
+            end = await read(pool, how, name, changed(data, draw), results)
             assert end != "failed", f"case {number} of seed {seed}: the reader of {how} {name} failed"
             ends[end] += 1
     finally:
@@ -104,6 +111,6 @@ async def check_files(seed: int, first: int, count: int) -> Counter[str]:
     return ends
 
 
-def check_block(seed: int, first: int, count: int) -> Counter[str]:
+def check_block(bundle: bytes, seed: int, first: int, count: int) -> Counter[str]:
     """Read so many changed files in a loop of their own."""
-    return asyncio.run(check_files(seed, first, count))
+    return asyncio.run(check_files(bundle, seed, first, count))

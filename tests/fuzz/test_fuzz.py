@@ -8,8 +8,10 @@ import pytest
 
 from app.domain.instruments.dimension import Scale
 from app.domain.judging.verdict import UNPARSED, Verdict, VerdictStatus
+from tests.e2e.stack import Stack
 from tests.fuzz import replies
 from tests.fuzz.__main__ import BLOCK, try_block
+from tests.fuzz.bundles import export_bundle
 from tests.fuzz.files import check_block
 from tests.fuzz.replies import WrongNumberError, check_doubtful, check_plain, check_spoiled
 
@@ -36,8 +38,9 @@ class TestFuzz:
 
 
 class TestFiles:
-    def test_every_changed_file_is_read_or_refused(self) -> None:
-        ends = check_block(7, 0, 400)
+    def test_every_changed_file_is_read_or_refused(self, common_stack: Stack) -> None:
+        bundle = export_bundle(str(common_stack.api.base_url))
+        ends = check_block(bundle, 7, 0, 400)
         assert ends.total() == 400
         assert set(ends) <= {"read", "refused", "crashed", "beyond a limit"}
         assert ends["read"]

@@ -144,7 +144,7 @@ class _Bundle:
         writer, counts, named = RowWriter(connection, tenant, job_id), dict.fromkeys(bundles.ROWS, 0), []
         while (content := await self._next()) is not None and self.at != RESULTS:
             if self.at == SETS:
-                named += await write_set(connection, tenant, job_id, *content)
+                named += await write_set(connection, tenant, job_id, content)
                 continue
             table = self.at.removeprefix(TABLES).removesuffix(".jsonl")
             try:

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from app.db.jobs import bundles
+from app.domain.errors import escape_pointer
 from app.domain.instruments.instrument import READER_VERSION
 from app.domain.jobs.bundle import JOB, RESULTS, SETS, SPECIFICATION, TABLES, BundleJob
 from app.domain.jobs.bundle_reading import ReadAgain
@@ -18,12 +19,16 @@ from app.domain.jobs.plan import cells_of, control_cells_of, count_calls
 from app.domain.jobs.specification import JobSpec
 from app.domain.results.contract import Results
 from app.instruments.rules import RULES
-from app.services.job_context import decode_spec
+from app.services.job_context import decode_spec, encode_spec
 from app.services.results.bundle_file import BundleReader, parsed, told, wrong
+from app.services.results.bundle_sets import read_set
 
 ROWS_AT_ONCE = 1_000
 BYTES_AT_ONCE = 4 * 2**20
 MOST_CELLS = 1_000_000
+MOST_SETS = 1_000
+_UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""Errors of code that relies on a specification whose parts don't fit together."""
 _ROUNDING = 1e-9
 """Sums of money: a database adds them up in any order."""
 
@@ -50,7 +55,9 @@ def read_bundle(file: BinaryIO, max_planned_calls: int) -> Generator[bytes, byte
     values = job.model_dump(mode="json", exclude={"budget"})
     yield _part(JOB, header | {"values": values, "limits": asdict(job.limits), "spec": encoded})
     for number, line in reader.lines(SETS):
-        yield _part(SETS, [number, line])
+        if number > MOST_SETS:
+            raise wrong(SETS, f"has more than {MOST_SETS:,} sets", number)
+        yield _part(SETS, read_set(line, number))
     yield from _tables(reader, job, spec)
     document = reader.document(RESULTS)
     own = yield _part(RESULTS, _fields(reader.header.job, parsed(RESULTS, document), document))
@@ -125,7 +132,13 @@ def _checked(
             checks.check(table, row)
         except WrongRowError as error:
             raise wrong(path, str(error), number) from error
+        except _UNFIT as error:
+            raise wrong(path, f"does not fit the specification: {_reason(error)}", number) from error
         yield row
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error)[:200]}"
 
 
 def _specification(encoded: Any, max_planned_calls: int) -> JobSpec:
@@ -135,14 +148,31 @@ def _specification(encoded: Any, max_planned_calls: int) -> JobSpec:
         tasks = len(spec.tasks) + (0 if spec.gym is None else len(spec.gym.tasks))
         cells = len(spec.personas) * len(spec.models) * max(1, tasks)
         calls = count_calls(spec)
+        unknown = _unknown_field(encoded, encode_spec(spec), SPECIFICATION)
     except ValidationError as error:
         raise told(SPECIFICATION, error) from error
-    except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise wrong(SPECIFICATION, f"does not fit together: {error}") from error
+    except _UNFIT as error:
+        raise wrong(SPECIFICATION, f"does not fit together: {_reason(error)}") from error
     if cells > MOST_CELLS or calls > max_planned_calls:
         why = f"{cells:,} cells and {calls:,} calls; at most {MOST_CELLS:,} and {max_planned_calls:,}"
         raise wrong(SPECIFICATION, why)
+    if unknown is not None:
+        raise wrong(unknown, "unknown field")
     return spec
+
+
+def _unknown_field(one: Any, other: Any, path: str) -> str | None:
+    """Return the path of a field of the first value that the second lacks."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        unknown = next((name for name in one if name not in other), None)
+        if unknown is not None:
+            return f"{path}/{escape_pointer(unknown)}"
+        parts = [(one[name], other[name], f"{path}/{escape_pointer(name)}") for name in one]
+    elif isinstance(one, list) and isinstance(other, list):
+        parts = [(*pair, f"{path}/{n}") for n, pair in enumerate(zip(one, other, strict=False))]
+    else:
+        return None
+    return next(filter(None, (_unknown_field(*part) for part in parts)), None)
 
 
 _HERE = (("computed_at",), ("manifest", "versions"), ("manifest", "thoughts"))

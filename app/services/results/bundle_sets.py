@@ -1,6 +1,5 @@
 """The sets of a bundle: those that its job made or named."""
 
-import asyncio
 from typing import Any
 
 from pydantic import ValidationError
@@ -10,8 +9,7 @@ from app.db.jobs import jobs
 from app.db.sets import sets
 from app.domain.jobs.bundle import SETS, BundleSet
 from app.domain.personagym.diversity import diversity
-from app.domain.sets.contract import KeptSet
-from app.domain.sets.kinds import PERSONA_SET, SetKind, kind_of
+from app.domain.sets.kinds import KINDS, PERSONA_SET, kind_of
 from app.services.results.bundle_file import told, wrong
 from app.services.sets.sets import set_id
 
@@ -31,22 +29,28 @@ async def sets_of(connection: AsyncConnection, tenant: str, job_id: str) -> list
 
 
 async def write_set(
-    connection: AsyncConnection, tenant: str, job_id: str, number: int, line: dict[str, Any]
+    connection: AsyncConnection, tenant: str, job_id: str, found: dict[str, Any]
 ) -> list[str]:
-    """Keep a set of a bundle unless it is here, and note that the job made it; return its id if the job only named it."""
-    kept, kind = await asyncio.to_thread(_read, line, number)
+    """Keep a set that :func:`read_set` returned, and note that the job made it; return its id if the job only named it."""
+    id_ = found["id"]
+    kind = next(each for each in KINDS if each.prefix == id_.partition("_")[0])
     await sets.keep_set(
-        connection, kind, tenant, kept.id, kept.content, name=kept.name, posted=not kind.is_made
+        connection, kind, tenant, id_, found["content"], name=found["name"], posted=not kind.is_made
     )
-    if not kept.made:
-        return [kept.id]
-    await sets.note_made(connection, kind, tenant, job_id, kept.id)
-    await _measure(connection, kind, tenant, kept)
+    if not found["made"]:
+        return [id_]
+    await sets.note_made(connection, kind, tenant, job_id, id_)
+    if found["diversity"] is not None:
+        await sets.store_diversity(connection, tenant, id_, found["diversity"])
     return []
 
 
-def _read(line: dict[str, Any], number: int) -> tuple[BundleSet, SetKind[KeptSet]]:
-    """A set whose id is that of its content, and whose content can be shown."""
+def read_set(line: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return a set and, of personas that a job made, how alike they are.
+
+    Raises:
+        InvalidJobError: If its id is not that of its content, or its content can't be shown.
+    """
     try:
         kept = BundleSet.model_validate(line)
         kind = kind_of(kept.id)
@@ -59,14 +63,6 @@ def _read(line: dict[str, Any], number: int) -> tuple[BundleSet, SetKind[KeptSet
         raise wrong(SETS, "content: must be an object", number) from error
     if kept.id != (expected := set_id(kind, kept.content)):
         raise wrong(SETS, f"id: the content's is {expected}, not {kept.id}", number)
-    return kept, kind
-
-
-async def _measure(connection: AsyncConnection, kind: SetKind[KeptSet], tenant: str, made: BundleSet) -> None:
-    """Notes how alike personas are that a job made up."""
-    if kind is not PERSONA_SET:
-        return
-    descriptions = [persona["description"] for persona in made.content]
-    measured = await asyncio.to_thread(diversity, descriptions)
-    if measured is not None:
-        await sets.store_diversity(connection, tenant, made.id, measured.model_dump())
+    alike = kept.made and kind is PERSONA_SET
+    measured = diversity([persona["description"] for persona in kept.content]) if alike else None
+    return kept.model_dump() | {"diversity": None if measured is None else measured.model_dump()}

@@ -4,7 +4,8 @@ from pathlib import Path
 import pytest
 
 from persona_assay import ProblemError, ProblemField
-from persona_assay.terminal.job_file import JobFile, line_of, read_job_file
+from persona_assay.terminal import text_files
+from persona_assay.terminal.job_file import JobFile, changed_fields, line_of, read_job_file
 from persona_assay.terminal.outcome import CommandError
 
 
@@ -36,9 +37,10 @@ class TestReading:
     @pytest.mark.parametrize(
         ("text", "reason"),
         [
-            ("seed: 1\nseed: 2", "line 2, column 1: duplicate key 'seed'"),
+            ("seed: 1\nseed: 2", "line 2, column 1: an object has the name 'seed' twice"),
             ('{"seed": 1, "seed": 2}', "duplicate key 'seed'"),
-            ("metadata: {1: x}", "line 1, column 12: key 1 must be a string"),
+            ("metadata: {[1]: x}", "line 1, column 12: the name of a member must be a text"),
+            ('{"a":' * 100_000, "nested too deeply"),
             ("{", "not valid YAML or JSON"),
             ('{"seed": 1\n "tasks": []}', "line 2, column 2: Expecting ',' delimiter"),
             ("name: x\npersonas: [a\ntasks: [b]", "line 3, column 6: expected ',' or ']'"),
@@ -51,6 +53,14 @@ class TestReading:
         with pytest.raises(CommandError, match=reason):
             load(text)
 
+    def test_a_longer_file_is_refused_before_it_is_parsed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(text_files, "MOST_CHARACTERS", 20)
+        (tmp_path / "job.json").write_text('{"name": "a long name"}')
+        with pytest.raises(CommandError, match=r"job\.json has more than 20 characters"):
+            read_job_file(str(tmp_path / "job.json"), io.StringIO())
+
     def test_a_missing_file_is_named(self) -> None:
         with pytest.raises(CommandError, match=r"cannot read nowhere\.yaml: No such file"):
             read_job_file("nowhere.yaml", io.StringIO())
@@ -59,6 +69,13 @@ class TestReading:
         (tmp_path / "job.json").write_bytes(b"\xff\xfe")
         with pytest.raises(CommandError, match="not UTF-8"):
             read_job_file(str(tmp_path / "job.json"), io.StringIO())
+
+
+class TestChanges:
+    def test_a_value_that_is_not_yaml_is_refused_with_the_reason(self) -> None:
+        assert changed_fields(["tasks=[essay]", "seed=3"]) == {"tasks": ["essay"], "seed": 3}
+        with pytest.raises(CommandError, match=r"--set tasks: the value is not valid YAML: line 1, column 2"):
+            changed_fields(["tasks=["])
 
 
 YAML = """
@@ -85,6 +102,7 @@ class TestPlaces:
             (YAML, "/models", None),
             (YAML, "", None),
             (JSON, "/personas/1", 4),
+            ('{"personas":\t[]}', "/personas", None),
         ],
     )
     def test_a_pointer_leads_to_the_line_of_the_field_or_of_what_should_hold_it(

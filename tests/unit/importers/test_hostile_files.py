@@ -1,10 +1,13 @@
 """Short files that ask a reader for very much: each is refused soon, with the reason."""
 
+import contextlib
 import io
 import json
 import struct
 import tracemalloc
 import zipfile
+from collections.abc import Iterator
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -15,7 +18,7 @@ from app.domain.jobs.import_preview import ImportPreview
 from app.importers import registry
 from app.importers.records import Options
 from tests.unit.importers.reading import read_import
-from tests.unit.importers.samples import SERVICE, json_lines
+from tests.unit.importers.samples import FILES, SERVICE, json_lines
 
 
 def imported(data: bytes, name: str = "", **options: str) -> ImportPreview:
@@ -95,12 +98,6 @@ class TestAmounts:
             "has more than 1,000 records; divide the file"
         )
 
-    def test_a_file_that_takes_too_long_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(registry, "READ_SECONDS", 0.0)
-        monkeypatch.setattr(registry, "BYTES_A_SECOND", 1e15)
-        rows = [{"persona": "p", "text": "x", "model": "m"}] * 500
-        assert "takes too long to read" in refused(json_lines(*rows))
-
     def test_a_text_that_is_repeated_many_times_is_refused(self) -> None:
         text = "word " * 20_000
         lines = f"results:\n  results:\n  - &row {{prompt: {{raw: p}}, vars: {{persona: p}}, response: {{output: '{text}'}}}}\n"
@@ -158,6 +155,35 @@ class TestColumns:
         names = ", ".join(f'"k{n}": 1' for n in range(40_000))
         line = f'{{{names}, "k39999": 2}}\n{{"text": "x"}}\n'.encode()
         assert "has the name 'k39999' twice" in refused(line)
+
+
+def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    """The path of each member of a JSON value."""
+    if path:
+        yield path
+    members = (
+        value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    )
+    for key, each in members:
+        yield from places(each, (*path, key))
+
+
+def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
+    changed = value.copy()
+    changed[path[0]] = other if len(path) == 1 else replaced(value[path[0]], path[1:], other)
+    return changed
+
+
+class TestTypes:
+    @pytest.mark.parametrize("kind", FILES)
+    def test_any_member_may_be_of_a_type_that_nobody_expects(self, kind: str) -> None:
+        for name, data in FILES[kind].items():
+            values = [json.loads(line) for line in data.splitlines()] if name.endswith(".jsonl") else None
+            if name.endswith(".json"):
+                values = [json.loads(data)]
+            for path in places(values or ()):
+                with contextlib.suppress(InvalidJobError):
+                    imported(json_lines(*replaced(values, path, {"x": []})), name)
 
 
 class TestSurrogates:
