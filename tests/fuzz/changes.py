@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import io
 import json
+import warnings
 import zipfile
 from collections.abc import Callable
 from functools import partial
@@ -94,7 +95,7 @@ def changed_members(data: bytes, draw: Random) -> bytes:
         return zstandard_archive(dict(files))
     made = io.BytesIO()
     method = draw.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED))
-    with zipfile.ZipFile(made, "w", method) as packed:
+    with warnings.catch_warnings(action="ignore"), zipfile.ZipFile(made, "w", method) as packed:
         for each, content in files:
             packed.writestr(each, hashed(content, files) if each == "bundle.json" else content)
     return made.getvalue()
