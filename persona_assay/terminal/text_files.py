@@ -34,6 +34,6 @@ def read_text(file: TextIO, name: str) -> str:
         raise CommandError(f"{name} is not UTF-8 text") from error
     if len(text) > MOST_CHARACTERS:
         raise CommandError(
-            f"{name} has more than {MOST_CHARACTERS:,} characters; upload long responses (assay upload FILE)"
+            f"{name} has more than {MOST_CHARACTERS:,} characters; send long responses as an upload"
         )
     return text

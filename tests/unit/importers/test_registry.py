@@ -340,8 +340,8 @@ def _repeated(characters: int, rows: int, *, encoded: bool) -> bytes:
 
 def test_names_of_yaml_are_texts_and_stand_once() -> None:
     preview = imported(b"{persona: x, true: abc}", "a.yaml")
-    assert "Not taken with personas: True." in preview.notes
-    with pytest.raises(InvalidJobError, match=r"has the name 'persona' twice \(line 2, column 1\)"):
+    assert "Not taken with personas: true." in preview.notes
+    with pytest.raises(InvalidJobError, match="line 2, column 1: an object has the name 'persona' twice"):
         imported(b"persona: x\npersona: y\n", "a.yaml")
 
 
