@@ -102,7 +102,7 @@ class _Stems:
         self._foreign = tuple(stem for stem in stems if not stem.isascii())
 
     def may_be_in(self, text: str) -> bool:
-        """A tenth of the time of a search for the phrases."""
+        """Tell whether a text may have a phrase, in a tenth of the time of a search."""
         return has_any(text, self._plain) or (not text.isascii() and has_any(text, self._foreign))
 
 
@@ -136,7 +136,7 @@ def _expanded(phrases: Iterable[str]) -> Iterator[str]:
 OUT_OF = _any(WORDS["out_of"])
 NOT_APPLICABLE_WORDS = _any(WORDS["not_applicable"])
 OPENING = re.compile(
-    rf"\A(?:{_any(WORDS['roles'])}\s*[:\n]\s*|{_any(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$)))"
+    rf"\A(?:(?:q(?:uestion)?:[^\n]*\n\s*)?{_any(WORDS['roles'])}(?![^\n]*\n\s*b:)\s*[:\n]\s*|{_any(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$)))"
 )
 """Matches a role or an assent at the beginning of a reply."""
 
@@ -220,6 +220,11 @@ _ADVERB = (
 _HYPOTHETICAL = _Phrases(_all("hypothetical"))
 _LONGEST_ATTRIBUTION = 120
 _ATTRIBUTED = re.compile(rf"{_word([*_all('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$")
+_REMARK = re.compile(r"\s*note:\s*")
+"""Matches what is a score's name in French and German, and begins a remark in English."""
+_ANNOUNCING = re.compile(
+    rf"{_word(_all('attributions'))}(?: (?:this|these|the following|as follows)(?: [^\W\d]+)?)?$"
+)
 _REFERENCE = re.compile(r"\bcorrect(?:ed)?\b.*\b(?:answer|response|result|output|value|number)")
 """Matches the name of what a graded response should have said."""
 _SOLUTION = re.compile(r"\banswer (?:is|would be|will be)\b")
@@ -246,6 +251,8 @@ _SPELLED_WORDS = (
     *(word for word in WORDS["spelled"] if word != "ten"),
     *(sign + "ten" for sign in " \n([':=~/|-"),  # not as in "sentence"
 )
+_LOUD = (*"0123456789", *_SPELLED_WORDS, *'"<>{}[]|\\$`_', " '")
+"""Pieces of text that may be a number, a quotation or a machine format."""
 _SPELLED = re.compile(rf"[\d\x00\W](?:(?<=[\d\x00])|{_any(WORDS['spelled'])}\b)")
 """Matches, in a text that begins with no letter, what may stand in the place of a number."""
 _RETRACTED = _Phrases(word for words in WORDS["retractions"]["anywhere"].values() for word in words)
@@ -253,21 +260,31 @@ _FAULT = re.compile(
     rf"(?:{'|'.join(WORDS['judged_subjects'])})(?:(?!{_word(_all('scores'))})[^.;!?\n\d])*?{_word(WORDS['faults'])}(?![^.;!?\n]*\b(?:my|i)\b)"
 )
 """Matches what a reason says is wrong with the judged text."""
+_CONDITION = re.compile(rf",? {_word(WORDS['conditions'])}")
 _LIMITED = re.compile(
     rf"(?:[\W_]|{SCALE_MARK})*(?:[^\W\d]+[\s,]+){{0,2}}?{_word(WORDS['conditions'])}"
     rf"|\s?[,;–—-]+\s*(?:(?:it|he|she|they|thus|so) )?{_word(_all('attributions'))}"
 )
 _RETRACTING = re.compile(rf"[.!?;\n…(–—,-][\s'(\[–—-]{{0,8}}{_word(WORDS['retractions']['first'])}(?=\W|$)")
 _CHANGES = re.compile(_word(WORDS["changes"]))
-_SCORE_LINE = re.compile(rf"\W*(?:[^\W\d]+ ){{0,2}}?{_word(_all('scores'))}[^:=\n]{{0,20}}[:=]")
+_CONCEDED = re.compile(
+    rf"^\W*(?:[^\W\d]+:\s*)?{_word(WORDS['concessions']['clauses'])}[^,.;!?\n]*,(?=\s*\w)"
+    rf"|^[^.;!?\n]*{_word(WORDS['concessions']['verbs'])}[^.;!?\n]*{_word(WORDS['concessions']['turns'])}"
+)
+"""Matches what a sentence concedes before its main point: "While one could argue for a 5, …", "It could be a 5, but …"."""
+_SCORE_LINE = re.compile(rf"\W*(?!note:)(?:[^\W\d]+ ){{0,2}}?{_word(_all('scores'))}[^:=\n]{{0,20}}[:=]")
 _RULED_OUT_BEHIND = re.compile(
-    rf"\b(?:not|no|than|unlike|nor)\s(?:an? )?{_NUMBER}|{_NUMBER} would (?:need|require|mean|imply|take|have)\b|{_word(WORDS['reasons'])}.*",
+    rf"\b(?:not|no|than|unlike|nor)\s(?:an? )?{_NUMBER}|{_NUMBER} would (?:need|require|mean|imply|take|have)\b|\bconfidence\b[^,;\n%]*%|{_word(WORDS['reasons'])}.*",
     re.DOTALL,
 )
 """Matches numbers behind a score that belong to its reason."""
 _ORDINAL = re.compile(_word(WORDS["ordinals"]))
 _LETTER = re.compile(r"[^\W\d_]")
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
+_NAMED_NUMBER = re.compile(
+    rf"\W*([^\W\d][^\d().,:;\n]{{1,60}}?)\s?\((\d{{1,4}})\)(?=\s*(?:$|[.,;:]|[–—-]\s|{_word(WORDS['reasons'])}))"
+)
+"""Matches words with a number in brackets: "Moderately introverted (2)"."""
 _ROW = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})+\s*$")
 _LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
 _BARE = re.compile(
@@ -298,6 +315,7 @@ class Reader:
         head: What announces a value on a labelled line or in a sentence.
         label_words: The longest word of each option.
         longest_option: Characters of the longest option with its number.
+        legend: Matches an explanation of the scale by its ends: "1 means very introverted and 5 very extroverted".
         names: Fields' names that were looked up, and whether they are like a score's.
     """
 
@@ -311,6 +329,7 @@ class Reader:
     ends: "Ends | None"
     label_words: tuple[str, ...]
     longest_option: int
+    legend: re.Pattern[str] | None
     names: dict[str, bool]
 
     def is_name(self, key: str) -> bool:
@@ -369,6 +388,8 @@ class Reader:
         """Rewrite a plain reply into labelled lines, the first of which is empty; leave out a copy of the options."""
         if self.echo and self.echo in text:
             text = text.replace(self.echo, "\n")
+        if self.legend is not None and self.has_label(text):
+            text = self.legend.sub(SCALE_MARK, text)
         return "\n" + labelled(text, self.is_name, self.is_value, self._tells_end)
 
     def _tells_end(self, text: str) -> bool:
@@ -381,10 +402,11 @@ class Reader:
     def claims(self, text: str, *, signed: bool) -> list[Claim]:
         """Return every place where a rewritten reply states its score, in their order."""
         lines = list(_lines(text))
+        lines = [line for n, line in enumerate(lines) if n == 0 or not _announces(lines[n - 1].text)]
         if not lines:
             return []
         stated = islice(self._stated(text, lines, signed=signed), MOST_CLAIMS + 1)
-        claims = {*self._bare(text, lines), *stated}
+        claims = {*self._named(lines), *self._bare(text, lines), *stated}
         return sorted(claims, key=lambda claim: (claim.end, not claim.firm))[: MOST_CLAIMS + 1]
 
     def _bare(self, text: str, lines: list["_Line"]) -> Iterator[Claim]:
@@ -435,6 +457,26 @@ class Reader:
             return _REASON.match(rest) is None and (first or _PERSON.match(rest) is None)
         item = found[1] == "1" and sign.strip(".:") in {"", ")"}
         return item or (prose and _ORDINAL.match(rest) is not None)
+
+    def _named(self, lines: list["_Line"]) -> Iterator[Claim]:
+        """Numbers in brackets behind an option's words at the beginning of the first or the last line."""
+        for line in {lines[0], lines[-1]}:
+            found = _NAMED_NUMBER.match(line.text) if line.has_digit else None
+            if found and self._names(found[1], found[2]):
+                firm = not _other_number(line.text[found.end() :], found[2])
+                yield Claim(found[2], "", line.start + found.end(), firm)
+
+    def _names(self, words: str, number: str) -> bool:
+        """Tell whether words are an option's, or a degree and an end of the scale that fit the number."""
+        option = self.option_of(words)
+        if option is None:
+            named = [each for each, label in self.labels.items() if label.startswith(_same(words) + " ")]
+            option = named[0] if len(named) == 1 else None
+        if option == int(number):
+            return True
+        return (
+            self.ends is not None and self.ends.may_name(words) and self.ends.name(_same(words), int(number))
+        )
 
     def _fits(self, words: str, number: str) -> bool:
         """Tell whether words begin with the label of an option."""
@@ -555,25 +597,8 @@ class Reader:
         ):
             return None
         if value is None or not _TAIL.match(sentence, value.end()):
-            words = _same(sentence[head.end() :].strip(" .'"))
-            if self.option_of(words) is not None and not prefix.strip():
-                return Claim(str(self.option_of(words)), words, offset + len(sentence))
-            following = sentence[head.end() : head.end() + 60]
-            if (not following.strip(" .…*'") and last and _DANGLING.search(head[0])) or _SPELLED.search(
-                " " + following
-            ):
-                end = head.end() if value is None else len(sentence)
-                return Claim(None, "", offset + end, firm=False)
-            return None
-        hypothetical = (not concluded and _HYPOTHETICAL.in_("; " + prefix.lstrip())) or (
-            " would " in f" {head[0]} "
-            and not head[0].lstrip().startswith("i ")
-            and prefix.strip()
-            and not concluded
-            and not _GIVEN.match(prefix)
-        )
-        asked = sentence.rstrip().endswith("?")
-        if hypothetical or asked:
+            return self._worded_claim(sentence, head, value, offset, last=last)
+        if sentence.rstrip().endswith("?") or (not concluded and self._is_hypothetical(prefix, head[0])):
             return None
         tail = sentence[value.end() :]
         if not sentence[value.end(1) :].strip():
@@ -589,6 +614,33 @@ class Reader:
         if _other_number(tail, value[1]):
             return Claim(value[1], "", offset + value.end(), firm=False)
         return Claim(value[1], tail if tail.strip(" .)") else rest, offset + value.end())
+
+    def _worded_claim(
+        self, sentence: str, head: re.Match[str], value: re.Match[str] | None, offset: int, *, last: bool
+    ) -> Claim | None:
+        """Read a statement without a number, or with more than one."""
+        words = _same(sentence[head.end() :].strip(" .'"))
+        if self.option_of(words) is not None and not sentence[: head.start()].strip():
+            return Claim(str(self.option_of(words)), words, offset + len(sentence))
+        if (
+            (" would " in head[0] and _CONDITION.match(sentence, value.end()))
+            if value
+            else _REMARK.fullmatch(head[0])
+        ):
+            return None
+        following = sentence[head.end() : head.end() + 60]
+        cut_off = last and not following.strip(" .…*'") and _DANGLING.search(head[0])
+        if cut_off or _SPELLED.search(" " + following):
+            return Claim(None, "", offset + (len(sentence) if value else head.end()), firm=False)
+        return None
+
+    @staticmethod
+    def _is_hypothetical(prefix: str, head: str) -> bool:
+        """Tell whether the words before a statement, or its verb, make it hypothetical."""
+        if _HYPOTHETICAL.in_("; " + prefix.lstrip()):
+            return True
+        other = " would " in f" {head} " and not head.lstrip().startswith("i ")
+        return other and bool(prefix.strip()) and not _GIVEN.match(prefix)
 
     def names_only(self, text: str, number: int) -> bool:
         """Tell whether a text's only words for the scale are the number's own label, directly behind the number."""
@@ -628,6 +680,22 @@ class Reader:
             and _DENIED.search(words) is not None
             and any(pole and pole.search(words) for pole in self.poles)
         )
+
+    def states_nothing(self, text: str) -> bool:
+        """Tell whether a plain text surely states no score and names no option."""
+        return not (
+            has_any(text, _LOUD)
+            or self.has_label(text)
+            or _NOT_APPLICABLE.may_be_in(text)
+            or _dangles(text)
+            or _announces(text)
+        )
+
+    def fits(self, text: str, side: int) -> bool:
+        """Tell whether what a text without options says of the scale surely fits a number on a side of it; see `contradicts`."""
+        if self.ends is None:
+            return len(self.labels) == 1
+        return not self.ends.may_name(text) or (abs(side) == 1 and not self.contradicts(text, side))
 
     def contradicts(self, text: str, side: int) -> bool:
         """Tell whether the text denies the end of the scale on which its number lies, or asserts only the other one.
@@ -687,6 +755,14 @@ def _dangles(sentence: str) -> bool:
     return _DANGLING.search(sentence, max(0, len(sentence) - 10)) is not None
 
 
+def _announces(text: str) -> bool:
+    """Tell whether a text ends with words that attribute the next line to somebody else ("The post says")."""
+    text = text.rstrip(" *")
+    return (
+        text[-1:].isalpha() and _ANNOUNCING.search(text, max(0, len(text) - _LONGEST_ATTRIBUTION)) is not None
+    )
+
+
 def _somebody_else(prefix: str) -> bool:
     """Tell whether the words before a statement attribute it to somebody else."""
     if prefix[-1:] in ",:" and _NO_ANSWER.search(prefix):
@@ -712,6 +788,11 @@ def denies(text: str, number: str) -> bool:
     )
 
 
+def takes_nothing_back(reason: str) -> bool:
+    """Tell whether a reason behind a score, without numbers, does not take it back."""
+    return _LIMITED.match(reason) is None and not _is_retracting(reason)
+
+
 def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool:
     """Tell whether what follows a reply's last claim takes it back or speaks of another score."""
     rest = text[end:]
@@ -728,7 +809,7 @@ def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool
     for sentence in _SENTENCE_BREAK.split(rest):
         found = [
             number
-            for number in _ANY_NUMBER.findall(sentence[:_LONGEST_SENTENCE])
+            for number in _ANY_NUMBER.findall(_CONCEDED.sub("", sentence[:_LONGEST_SENTENCE]))
             if number in numbers and number != str(score)
         ]
         if found and (_CHANGES.search(sentence) or _SCORE_LINE.match(sentence)):
@@ -785,8 +866,19 @@ def reader(asked: Dimension | Scale) -> Reader:
         _ends(names, scale) if dimension else None,
         tuple({max(label.split(), key=len) for label in labels.values() if label}),
         max(map(len, [*labels.values(), *WORDS["not_applicable"]])) + _AROUND_OPTION,
+        _legend(labels, scale),
         {},
     )
+
+
+def _legend(labels: dict[int, str], scale: Scale) -> re.Pattern[str] | None:
+    ends = [(number, labels.get(number, "")) for number in (scale.minimum, scale.maximum)]
+    parts = [
+        rf"(?<![\w.]){number} ?(?:=|:|is|being|means|meaning|for|stands for|represents|indicates)? ?[\"']?{re.escape(label)}\b[\"']?"
+        for number, label in ends
+        if label
+    ]
+    return re.compile(r"[^.!?\n]{0,60}?".join(parts)) if len(parts) == len(ends) else None
 
 
 def _poles(labels: dict[int, str], scale: Scale) -> tuple[str, str]:

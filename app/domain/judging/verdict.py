@@ -17,8 +17,10 @@ from app.domain.judging.reply_claims import (
     Reader,
     denies,
     has_any,
+    has_digit,
     reader,
     taken_back,
+    takes_nothing_back,
 )
 from app.domain.judging.reply_text import BLANK, COMBINING, LOST, WORDS, plain
 from app.domain.judging.thoughts import after_thoughts
@@ -108,7 +110,18 @@ def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) 
     if cut_off:
         return _bare_number(after_thoughts(raw), readings)
     at_once = readings.get(raw) or _in_common_form(raw, scale, readings)
-    return at_once if at_once is not None else _in_words(raw, scale, reader(asked), readings)
+    if at_once is not None:
+        return at_once
+    if len(raw) <= _LONGEST_REPEATED:
+        return _in_few_words(raw, asked)
+    return _in_words(raw, scale, reader(asked), readings)
+
+
+@lru_cache(maxsize=4_096)
+def _in_few_words(raw: str, asked: Dimension | Scale) -> Verdict:
+    """Remember short replies, such as ``Answer: 4) Moderately open-minded``: a judge sends each of them thousands of times."""
+    scale = asked.scale if isinstance(asked, Dimension) else asked
+    return _in_words(raw, scale, reader(asked), _readings(scale))
 
 
 def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Verdict | None:
@@ -127,16 +140,16 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     text = text[opening.end() :] if (opening := OPENING.match(text)) else text
     if not text:
         return unparsed(Unread.EMPTY)
-    option = read.bare_option(text)
-    if option is not None:
-        return readings.get(option, unparsed(Unread.NO_ANSWER))
+    at_once = _beside_nothing(text, scale, read, readings)
+    if at_once is not None:
+        return at_once
     text = read.rewritten(text)
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
     text = _without_scale(_in_digits(text), scale)
     whole = _WHOLE.fullmatch(text)
     if whole is not None:
-        return readings.get(whole[1], unparsed(Unread.NO_ANSWER))
+        return readings.get(whole[1] or whole[2], unparsed(Unread.NO_ANSWER))
     if (LOST in text or COMBINING in text) and _UNREADABLE.search(text):
         return unparsed(Unread.AMBIGUOUS)
     claims = read.claims(text, signed=scale.minimum < 0)
@@ -166,12 +179,31 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     return verdict
 
 
+def _beside_nothing(text: str, scale: Scale, read: Reader, readings: dict[str, Verdict]) -> Verdict | None:
+    """Read a plain reply that is an option, or whose first or last line is one beside a reason that needs no reading."""
+    option = read.bare_option(text)
+    if option is not None:
+        return readings.get(option, unparsed(Unread.NO_ANSWER))
+    first, _, behind = text.partition("\n")
+    before, _, last = text.rpartition("\n")
+    verdict = None
+    if behind and has_digit(first) and read.states_nothing(behind) and takes_nothing_back(behind):
+        verdict = _in_common_form(first, scale, readings) or readings.get(read.bare_option(first) or "")
+    elif before and has_digit(last) and read.states_nothing(before):
+        verdict = _in_common_form(last, scale, readings)
+    if verdict is None or _DECLINED.search(text):
+        return None
+    side = _side(scale.not_applicable if verdict.score is None else verdict.score, scale)
+    return verdict if read.fits(text, side) else None
+
+
 def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
     begun = any(number != text and number.startswith(text) for number in readings)
     found = None if begun else readings.get(text)
     return unparsed(Unread.CUT_OFF) if found is None else found
 
 
+_LONGEST_REPEATED = 60
 _LONGEST_COMMON_FORM = 80
 _COMMON_FORM = re.compile(
     r"[\s*]*(?:(?:therefore|thus|so), )?(?:the )?(?:final |overall )?(?:score|rating|answer)(?:[*]*:| is:?)[\s*]*"
@@ -197,8 +229,9 @@ _ORDINAL_OPTION = re.compile(
 )
 _WHOLE = re.compile(
     rf"\s*(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s+\1){{0,9}}(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
+    rf"|\s*(?:{BLANK}\s*\n)?\s*answer: (\d{{1,4}})\s*\n\s*{BLANK}?\s*"
 )
-"""Matches a reply that is a number with words around it that add nothing."""
+"""Matches a reply that is a number with words around it that add nothing, or one machine format."""
 _NULL_DECIMALS = re.compile(r"\.00?$")
 _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
 _ONLY_NOT_APPLICABLE = re.compile(
