@@ -115,7 +115,7 @@ test-litellm: build/providers/litellm/ready  ## whole jobs through LiteLLM's pro
 
 test-real: build/providers/llama-cpp/ready  ## jobs on a small real model (SmolLM2), served by llama.cpp
 	@start=$$(date +%s); status=0; \
-	timeout --signal INT --kill-after 30 600 $(BIN)/pytest tests/providers/test_llama_cpp.py $(ARGS) || status=$$?; \
+	timeout --signal INT --kill-after 30 600 $(BIN)/pytest -rP tests/providers/test_llama_cpp.py $(ARGS) || status=$$?; \
 	echo "test-real took $$(($$(date +%s) - start)) s (target: 180 s; stopped after 600 s)"; exit $$status
 
 test-providers: test-litellm test-real  ## jobs on servers written by others: LiteLLM's proxy and llama.cpp
