@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.judging.reply_claims import taken_back
+from app.domain.judging.reply_claims import leads_elsewhere, taken_back
+from app.domain.judging.reply_text import FOREIGN, unquoted_lines
 from app.domain.judging.thoughts import after_thoughts
 from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, parse_verdict, unparsed
 
@@ -23,10 +24,14 @@ _BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|)]|\.(?!\d)|->|→)[
 _IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
 """An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
 _LIST = re.compile(
-    r"""(?:[^\d\[{]{1,80}:\s*)?(?:```\w*\s*)?(?:\{\s*["']\w+["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
+    r"""([^\d\[{]{1,80}:\s*)?(?:```\w*\s*)?(?:\{\s*["'](\w+)["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
 )
 """A list of scores, alone or as an object's first field."""
-_SENTENCE = re.compile(r"\bS ?\d", re.IGNORECASE)
+_OF_ALL = re.compile(r"\b(?:above|all|these|those|scores|ratings)\b", re.IGNORECASE)
+_NO_SCORES = re.compile(
+    rf"{FOREIGN.pattern}|(?:the )?(?:options?|scale|allowed|valid)\b|(?:\w+_)?(?:ids?|ind(?:ex|ices))\b|sentences?\b|labels\b"
+)
+"""Names of lists that are not scores."""
 _LIMIT = re.compile(r"""["'](?:max|min|scale|count)\w*["']\s*:\s*\d+""", re.IGNORECASE)
 """A field behind a list that limits the scores."""
 _OBJECTS = re.compile(r"\s*(?:```\w*\s*)?\[\s*\{")
@@ -96,6 +101,7 @@ def read_grouped(
         A reading for each of these sentences, in their order. Where nothing can be used, the first one has the whole reply.
     """
     text = after_thoughts(raw)
+    text = unquoted_lines(text) if ">" in text else text
     everyone = range(1, count + 1)
     labels = everyone if labels is None else labels
     found = (
@@ -105,7 +111,7 @@ def read_grouped(
         or _numbered(text, labels)
         or _listed(text, labels)
     )
-    if _counts(found, asked):
+    if _counts(found, asked) or (found and leads_elsewhere(text[: max(0, text.find(found[0].raw))])):
         found = []
     if not found and len(labels) == 1:
         return [GroupedReading(parse_verdict(raw, asked, cut_off=cut_off), raw)]
@@ -115,8 +121,10 @@ def read_grouped(
     readings = [_reading(parts.get(label, []), asked) for label in labels]
     is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
     last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
-    speaks_of_all = last and _SENTENCE.search(last) is None and found
-    if speaks_of_all and taken_back(last.lower(), 0, 0, frozenset()):
+    if not last and _OF_ALL.search(text.rpartition("\n")[2]):
+        last = text.rpartition("\n")[2]
+    is_remark = found and last and _LABEL.match(last) is None and found[-1].raw != last.strip(_AROUND)
+    if is_remark and taken_back(last.lower(), 0, 0, frozenset()):
         return unusable(raw, len(labels), unparsed(Unread.AMBIGUOUS))
     if is_known and any(reading.usable for reading in readings):
         return readings
@@ -174,7 +182,7 @@ def _objects(text: str) -> list[_Part]:
 
 def _labelled(text: str) -> list[_Part]:
     """What follows each label, up to the next one."""
-    found = list(_LABEL.finditer(text))
+    found = [label for label in _LABEL.finditer(text) if not _is_quoted(text, label.start())]
     ends = [*(label.start() for label in found[1:]), len(text)]
     if len(found) > 1 and "\n\n" not in text[found[0].start() : found[-1].start()]:
         closing = text.find("\n\n", found[-1].end())  # a remark about all sentences
@@ -183,6 +191,17 @@ def _labelled(text: str) -> list[_Part]:
         _Part(int(label[1]), text[label.end() : end].strip(_AROUND), text[label.start() : end].strip(_AROUND))
         for label, end in zip(found, ends, strict=False)  # without a label there is one end too many
     ]
+
+
+def _is_quoted(text: str, start: int) -> bool:
+    """Tell whether a label behind a comma stands in a quotation, which begins in the same line's prose."""
+    if text[start] not in ",;":
+        return False
+    line = text[text.rfind("\n", 0, start) + 1 : start]
+    return _LABEL.match(line) is None and _OPENED.search(line) is not None
+
+
+_OPENED = re.compile(r"\w[^\n]*\s[\"'“‘«]S ?\d", re.IGNORECASE)
 
 
 def _counts(parts: list[_Part], asked: Dimension | Scale) -> bool:
@@ -208,9 +227,12 @@ def _numbered(text: str, labels: Sequence[int]) -> list[_Part]:
 def _listed(text: str, labels: Sequence[int]) -> list[_Part]:
     """Return the numbers of a list that has one for each sentence, with no other number behind it."""
     found = _LIST.match(text)
-    numbers = _LISTED.findall(found[1]) if found else []
+    numbers = _LISTED.findall(found[3]) if found else []
     if (
         found is None
+        or leads_elsewhere(found[1] or "")
+        or any(name and _NO_SCORES.match(name.lstrip().lower()) for name in (found[1], found[2]))
+        or (len(numbers) > 2 and numbers == list(map(str, labels)))  # noqa: PLR2004 - they may count the sentences
         or len(numbers) != len(labels)
         or any(map(str.isdigit, _LIMIT.sub("", text[found.end() :])))
     ):

@@ -165,7 +165,7 @@ _ANY_NUMBER = re.compile(_NUMBER)
 _OPENING = r"[\s'(\[{]{0,8}"
 _CLOSING = r"[\s')\]}]{0,8}"
 _UNIT = rf"(?:\s?{_any(WORDS['units'])})?(?:\s?{_any(WORDS['endings'])})?"
-_NOT_AFTER = r"(?!\w|[%°+/~^²]|[.,:-]\d|\s?\.\.|…|-(?:\w|$)|\s?\?|\x00|\u0336)"
+_NOT_AFTER = r"(?!\w|[%°+/~^²]|[.,:-]\d|\s?\.\.|…|-(?:\w|$)|\s?[!(]{0,2}\?|\x00|\u0336)"
 _SPACED_LEADS, _UNSPACED_LEADS = map(
     _any, _by_script([*_all("scores"), *_all("adjectives"), *WORDS["joints"]])
 )
@@ -176,7 +176,7 @@ _TAIL = re.compile(
     rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{_word([*WORDS['reasons'], *WORDS['after']])}|\s*{SCALE_MARK})"
 )
 _DOUBTED = re.compile(
-    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much|(?:an? )?\d))|but|plus|minus|higher|lower|"
+    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much|(?:an? )?\d))|but|plus|minus|less|higher|lower|"
     r"at (?:least|most)|oder|ou|oppure|или|或)\b|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but(?! not)\b|wait\b|i mean\b)|\s*[?/]"
 )
 _LAST_NUMBER = re.compile(r"[.!]\s+(\d{1,4})\s*$")
@@ -239,6 +239,16 @@ _SCORE_NAME = re.compile(_any(_all("scores")))
 _GIVEN = re.compile(
     r"\s*(?:based|given|since|because|as|considering|overall|in|on|for|therefore|thus|so|hence|after)\b"
 )
+_LIMITING = re.compile(
+    r"\W*(?:(?:at|in|on|for|by|from|under|to|up to|before|until|as far as|within|beyond|with|against|during|through)\b|\w+ly,)[^,;:]*,\s*$"
+)
+"""Matches an adverbial before a statement that may limit it to a part, a time or somebody's view: "Under a generous reading,"."""
+_UNLIMITING = re.compile(
+    r"\W*(?:in (?:my|light|line|accordance|terms|view|conclusion|summary|short|sum|total|general|the end|all|addition|contrast|comparison|response|fact|context|the range|the context)|on (?:balance|the whole|(?:a|the|this|our) (?:\w+[ -]){0,3}scale)"
+    r"|for (?:this|these|that|all|the (?:given|above|provided|sentence|text|response|reasons?)|consistency|being|its|their|his|her|\w+(?:sion|ness|ism)\b)"
+    r"|by (?:the|these|this) (?:\w+ )?(?:criteria|criterion|scale|rubric|definitions?)|from (?:the|this|these|my|what) (?:above|text|sentence|evidence|analysis|given|statement|is|i|reading|information)\b|under (?:the|this|these) (?:rubric|scale|criteria|guidelines)"
+    r"|with (?:this|that|these|all|the|regard|respect|both|its|no)|to (?:sum|conclude|summari[sz]e|be|me|that end|determine|evaluate|rate|assess|score)|at (?:the end|the same|this point)|(?:\w+ly),)"
+)
 _CONDITIONAL = re.compile(
     r"\s+would (?:be (?:for|if|when|given)|need|require|mean|imply|have|apply|take|suit)\b"
 )
@@ -263,7 +273,8 @@ _FAULT = re.compile(
 _CONDITION = re.compile(rf",? {_word(WORDS['conditions'])}")
 _LIMITED = re.compile(
     rf"(?:[\W_]|{SCALE_MARK})*(?:[^\W\d]+[\s,]+){{0,2}}?{_word(WORDS['conditions'])}"
-    rf"|\s?[,;–—-]+\s*(?:(?:it|he|she|they|thus|so) )?{_word(_all('attributions'))}"
+    rf"|\s?[,;–—-]+\s*(?:(?:it|he|she|they|thus|so|some|one|many|others|people) )?(?:(?:would|might|could|may) )?{_word(_all('attributions'))}"
+    rf"|\s?[,;–—-]+\s*(?:the|this) [^\W\d]+ {_word(_all('attributions'))}\W*(?:\n|$)"
 )
 _RETRACTING = re.compile(rf"[.!?;\n…(–—,-][\s'(\[–—-]{{0,8}}{_word(WORDS['retractions']['first'])}(?=\W|$)")
 _CHANGES = re.compile(_word(WORDS["changes"]))
@@ -330,6 +341,7 @@ class Reader:
     label_words: tuple[str, ...]
     longest_option: int
     legend: re.Pattern[str] | None
+    elsewhere: tuple[re.Pattern[str], re.Pattern[str]] | None
     names: dict[str, bool]
 
     def is_name(self, key: str) -> bool:
@@ -601,6 +613,8 @@ class Reader:
         if sentence.rstrip().endswith("?") or (not concluded and self._is_hypothetical(prefix, head[0])):
             return None
         tail = sentence[value.end() :]
+        if self.elsewhere and (self.elsewhere[0].search(prefix + head[0]) or self.elsewhere[1].match(tail)):
+            return None
         if not sentence[value.end(1) :].strip():
             return Claim(value[1], rest, offset + value.end())
         if _CONDITIONAL.match(tail):
@@ -638,6 +652,8 @@ class Reader:
     def _is_hypothetical(prefix: str, head: str) -> bool:
         """Tell whether the words before a statement, or its verb, make it hypothetical."""
         if _HYPOTHETICAL.in_("; " + prefix.lstrip()):
+            return True
+        if _LIMITING.match(prefix) and not _UNLIMITING.match(prefix):
             return True
         other = " would " in f" {head} " and not head.lstrip().startswith("i ")
         return other and bool(prefix.strip()) and not _GIVEN.match(prefix)
@@ -758,6 +774,8 @@ def _dangles(sentence: str) -> bool:
 def _announces(text: str) -> bool:
     """Tell whether a text ends with words that attribute the next line to somebody else ("The post says")."""
     text = text.rstrip(" *")
+    if text.endswith(":") and _NO_ANSWER.search(text):
+        return True
     return (
         text[-1:].isalpha() and _ANNOUNCING.search(text, max(0, len(text) - _LONGEST_ATTRIBUTION)) is not None
     )
@@ -770,6 +788,25 @@ def _somebody_else(prefix: str) -> bool:
     ends = prefix.endswith((",", ":", " that"))
     verb = _ATTRIBUTED.search(prefix, max(0, len(prefix) - _LONGEST_ATTRIBUTION)) if ends else None
     return verb is not None and _FIRST_PERSON.search(prefix, 0, verb.start()) is None
+
+
+def leads_elsewhere(before: str) -> bool:
+    """Tell whether the line before scores marks them as an example, hypothetical or somebody else's ("The text demands:")."""
+    line = before.rstrip(" \n*_`'\"[{(").rpartition("\n")[2].lower()
+    if not line.endswith(":"):
+        return _announces(line)
+    return (
+        (_somebody_else(line) and (_NO_ANSWER.search(line) is not None or _ASKED.search(line) is None))
+        or _HYPOTHETICAL.in_("; " + line.lstrip())
+        or _FOREIGN_LEAD.search(line) is not None
+    )
+
+
+_ASKED = re.compile(r"\b(?:you|as|following|format)\b")
+"""Matches what attributes the form of an answer, not the answer: "As requested:", "The scores that you asked for:"."""
+_FOREIGN_LEAD = re.compile(
+    rf"(?:^|\bthe )(?:{'|'.join(WORDS['foreign'])})(?: [^\W\d]+){{0,2}}? {_word(_all('scores'))}"
+)
 
 
 def _other_number(tail: str, number: str) -> bool:
@@ -867,8 +904,17 @@ def reader(asked: Dimension | Scale) -> Reader:
         tuple({max(label.split(), key=len) for label in labels.values() if label}),
         max(map(len, [*labels.values(), *WORDS["not_applicable"]])) + _AROUND_OPTION,
         _legend(labels, scale),
+        _elsewhere(names) if dimension and names & WORDS["dimensions"].keys() else None,
         {},
     )
+
+
+def _elsewhere(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """Return what, before a statement and behind a score, says that it is about another dimension."""
+    groups = ({name, *more} for name, more in WORDS["dimensions"].items() if name not in names)
+    others, own = _word(word for group in groups for word in group), _word(map(re.escape, names))
+    about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {others}"
+    return re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}")
 
 
 def _legend(labels: dict[int, str], scale: Scale) -> re.Pattern[str] | None:

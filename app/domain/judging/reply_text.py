@@ -38,7 +38,7 @@ _REPLACED = {
 
 
 _REFUSING = "❌❎✖✗✘🚫⛔👎"
-_FOREIGN = re.compile("|".join(WORDS["foreign"]))
+FOREIGN = re.compile("|".join(WORDS["foreign"]))
 
 _SPACES = re.compile(r"[^\S\n]{2,}|\t")
 
@@ -83,7 +83,7 @@ def _plain_character(character: str) -> str:
 def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
     """Rewrite a plain reply; see above. Works in linear time."""
     text = _without_fence(text) if "```" in text or "~~~" in text else text
-    text = _unquoted_lines(text) if ">" in text else text
+    text = unquoted_lines(text) if ">" in text else text
     text = _RULE.sub("", text) if "|" in text else text
     text = _HEADINGS.sub("\n", text) if "#" in text else text
     text = text.replace("e.g.", "example:") if "e.g." in text else text
@@ -151,7 +151,7 @@ def _without_fence(text: str) -> str:
 _QUOTED_LINE = re.compile(r"^[^\S\n]*>(?:[^\S\n]|$).*$", re.MULTILINE)
 
 
-def _unquoted_lines(text: str) -> str:
+def unquoted_lines(text: str) -> str:
     """Strip the signs of a block quotation if it is the whole reply, else blank the quoted lines."""
     lines = [line for line in text.split("\n") if line.strip()]
     if all(_QUOTED_LINE.match(line) for line in lines):
@@ -242,6 +242,8 @@ _JSON_TOKEN = re.compile(
 )
 _JSON_FIELD = re.compile(r"""["']([\w -]{1,40})["']\s*:\s*("(?:[^"\\\n]|\\.)*"|[^\s,}\]]+)""")
 _DIGITS = re.compile(r"\d+")
+_EMPTY = re.compile(r"null|none|unknown|unclear|undetermined")
+_OWN_SCORE = re.compile(r"(?:final|overall)?[ _-]?(?:score|rating|grade|answer)")
 _DEEPEST = 6
 _ARGUMENTS = re.compile(r'("(?:arguments|parameters|args|input)"\s*:\s*)"(\{(?:[^"\\]|\\.)*\})"')
 """Matches a tool call's arguments as JSON in a string."""
@@ -259,8 +261,11 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
     body = _ARGUMENTS.sub(lambda m: m[1] + m[2].replace('\\"', '"'), body) if '"{' in body else body
     told: list[str] = []
     lines: list[str] = []
+    empty: list[str] = []
     for key, value in _fields(body, is_name):
-        if is_name(key):
+        if is_name(key) and _EMPTY.fullmatch(value or "null") and _OWN_SCORE.fullmatch(key):
+            empty.append("answer: null")  # the last: what other fields say is no answer then
+        elif is_name(key):
             lines.append(f"answer: {value}")
         elif value is None:
             continue
@@ -268,7 +273,7 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
             lines += [f"field: {value}"] * (not value.strip().isdecimal())
         elif is_told(value):
             told.append(f"{BLANK} {_DIGITS.sub(BLANK, value)}")
-    return "\n".join([text[: start.start(1)], *told, *lines, BLANK, text[end:].lstrip("]` \n")])
+    return "\n".join([text[: start.start(1)], *told, *lines, *empty[:1], BLANK, text[end:].lstrip("]` \n")])
 
 
 def _fields(body: str, is_name: IsName) -> Iterable[_Field]:
@@ -314,7 +319,7 @@ def _walked_fields(body: str, is_name: IsName) -> Iterator[_Field]:
             value = string[1:-1] if string else word
             if stack and stack[-1][0] == "{" and last in {"{", ","}:
                 key = value
-            elif last == ":" and stack and not any(_FOREIGN.match(name) for _, name in stack):
+            elif last == ":" and stack and not any(FOREIGN.match(name) for _, name in stack):
                 outer = next((name for _, name in reversed(stack) if is_name(name)), "")
                 inner = key == "value" or is_name(key)
                 yield _Field(outer if outer and inner else key, value)

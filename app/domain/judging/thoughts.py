@@ -48,7 +48,7 @@ def split_thoughts(text: str) -> Reply:
     # Every mark contains one of these, and few texts do; the check takes 1 µs, the search for marks 30.
     marked = "<" in text or "&lt;" in text or "think|" in text or "▷" in text or "\uff1c" in text
     marked = marked or ("]" in text and _BRACKETS.search(text) is not None)
-    marked = marked or "\nUser:" in text or "\nHuman:" in text or "\n### " in text
+    marked = marked or "\nUser:" in text or "\nUSER:" in text or "\nHuman:" in text or "\n### " in text
     spoken = (text.lstrip() if text[:1].isspace() else text)[:_LONGEST_PHRASE].lower()
     phrased = spoken.startswith(_PHRASE_STARTS)
     labelled = spoken.lstrip("#*\u3010 ").startswith(_LABEL_STARTS)
@@ -139,6 +139,8 @@ class _Tagged:
 
     def _ends_at(self, found: re.Match[str], mark: _Mark) -> bool:
         """Take a mark into account; return whether the answer ends at it."""
+        if found.start() < self._begin:
+            return False  # the answer's turn is opened anew behind the thoughts
         if self._block:
             if mark == (self._block, "close") or found[0].lower() in _CLOSES.get(self._block, ()):
                 self._close(found)
@@ -198,7 +200,9 @@ class _Tagged:
             self._next_part(found)
 
     def _next_part(self, found: re.Match[str]) -> None:
-        self._begin, self._first = found.end(), _after_space(self._text, found.end())
+        opening = _TURN_START.match(self._text, found.end())
+        self._begin = opening.end() if opening else found.end()
+        self._first = _after_space(self._text, self._begin)
 
     def _reply(self) -> Reply:
         return _reply(self._thoughts, _joined(self._answer))
@@ -451,6 +455,9 @@ _MARK = _marks([mark for mark in (*_THOUGHTS, *_ENDS) if mark not in _TAG_ENDS])
 _WRAPPER = _marks([*_WRAPPERS])
 _END = re.compile(_any([*_ENDS]), re.IGNORECASE)
 _START = re.compile(rf"\s*(?:(?:{_any([form['token'] for form in _FORMS['starts']])})\s*)+")
+_TURN_START = re.compile(
+    rf"\s*(?:(?:{_any([form['token'] for form in _FORMS['starts'] if form['token'][0] in '<['])})\s*)+"
+)
 _ANY_TOKEN = re.compile(
     rf"<[|\uff5c][^<>|\uff5c\n]{{1,40}}[|\uff5c]>|{_any([form['token'] for form in (*_FORMS['ends'], *_FORMS['starts'])])}",
     re.IGNORECASE,
