@@ -27,6 +27,8 @@ LARGE_ANSWER_ENDED = threading.Event()
 """Set it to return memory to the system soon."""
 MEMORY_SECONDS = 5.0
 """Pause before memory is returned to the system, so that many answers cost one look."""
+HELD_UP = 200
+"""The pause is at least so many times as long as the last look."""
 
 log = structlog.get_logger(__name__)
 
@@ -200,13 +202,19 @@ def give_memory_back() -> None:
 
 def _give_memory_back() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # glibc's
+    took = 0.0
     while True:
         LARGE_ANSWER_ENDED.wait()
-        time.sleep(MEMORY_SECONDS)
+        time.sleep(max(MEMORY_SECONDS, HELD_UP * took))
         LARGE_ANSWER_ENDED.clear()
-        gc.collect()
-        if "pyarrow" in sys.modules:
-            sys.modules["pyarrow"].default_memory_pool().release_unused()
+        begun = time.perf_counter()
+        gc.collect()  # which holds up all other threads
+        took = time.perf_counter() - begun
+        pool = getattr(
+            sys.modules.get("pyarrow"), "default_memory_pool", None
+        )  # another thread may just import it
+        if pool is not None:
+            pool().release_unused()
         if trim is not None:
             trim(0)
 

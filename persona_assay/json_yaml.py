@@ -121,3 +121,5 @@ def parse_yaml(text: str) -> Any:
         raise ValueError(f"{where}{error.problem}") from error
     except yaml.YAMLError as error:
         raise ValueError(" ".join(str(error).split())) from error
+    except OverflowError as error:  # PyYAML's scanner: "\\UFFFFFFFF"
+        raise ValueError("an escape names no character") from error

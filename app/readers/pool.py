@@ -259,6 +259,7 @@ class ReaderPool:
                 reusable = True
                 raise InvalidJobError(error.errors) from error
             except _BeyondLimitError as error:
+                one.end()  # before anything is awaited: nobody watches it any more
                 await self._report(tenant, error.limit)
                 raise
             except _EndedError as error:

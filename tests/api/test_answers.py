@@ -209,3 +209,14 @@ class TestReports:
             assert report.status_code == 200
             assert not all(visit.done() for visit in visits)
             assert {visit.result() for visit in visits} == {200, 429}
+
+    def test_are_read_by_several_visitors_at_a_time(
+        self, service: Service, keys: dict[str, Headers], link: Json
+    ) -> None:
+        place = f"{service.url}{link['path']}/report.html"
+
+        def visit(_: int) -> int:
+            return httpx2.get(place, headers=BROWSER, timeout=PATIENCE, trust_env=False).status_code
+
+        with ThreadPoolExecutor(6) as visitors:
+            assert list(visitors.map(visit, range(6))) == [200] * 6

@@ -1,6 +1,6 @@
 """`/jobs/{id}/share`: a job's share links; `/shared/{token}`: what whoever has one reads, without a key."""
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from math import ceil
 from typing import Annotated, Any, Literal
@@ -12,7 +12,7 @@ from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed, number_of
 from app.api.console.summaries import summary
 from app.api.http.access import needs
-from app.api.http.answers import DOWNLOAD_BYTES, Reader
+from app.api.http.answers import Reader
 from app.api.http.dependencies import JobId, Services, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import ProblemError, validated
@@ -120,12 +120,6 @@ async def _shown_link(request: Request, token: str, services: ServicesDep) -> Sh
 LinkDep = Annotated[ShareLinkRow, Depends(_shown_link)]
 
 
-async def _takes_a_download(link: LinkDep, services: ServicesDep) -> AsyncIterator[None]:
-    """Counts a download among the link's answers until it was sent."""
-    with services.answers.bytes(Reader(link.tenant, link.id), DOWNLOAD_BYTES):
-        yield
-
-
 @router.get(f"{SHARED}{{token}}")
 async def shared(token: str, link: LinkDep, services: ServicesDep) -> Response:
     """What a link gives: a job's name and state, and its files."""
@@ -141,7 +135,7 @@ async def shared(token: str, link: LinkDep, services: ServicesDep) -> Response:
     return shown
 
 
-@router.get(f"{SHARED}{{token}}/{{file}}", dependencies=[Depends(_takes_a_download)])
+@router.get(f"{SHARED}{{token}}/{{file}}")
 async def shared_file(
     request: Request,
     link: LinkDep,

@@ -194,6 +194,7 @@ class AuthMiddleware:
             SIGNED_IN.set(caller.in_session)
             check = partial(_check_caller, request, caller)
         with ExitStack() as held:
+            request.state.held = held
             answer = _CheckedSend(request, check, held, send)
             try:
                 await self._app(scope, receive, answer.send)

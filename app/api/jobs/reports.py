@@ -4,13 +4,13 @@ import asyncio
 import gzip
 from typing import Annotated, Literal
 
-from fastapi import Depends, Query, Request, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.http.access import needs
 from app.api.http.answer_headers import FRAMED_BY_NOBODY
-from app.api.http.answers import Download, Reader
-from app.api.http.dependencies import JobId, Services, ServicesDep, TenantDep, takes_a_download
+from app.api.http.answers import DOWNLOAD_BYTES, Download, Reader
+from app.api.http.dependencies import JobId, Services, ServicesDep, TenantDep
 from app.api.http.openapi import NOT_FOUND, Responses
 from app.api.http.packing import takes_gzip
 from app.api.http.problems import wrong_field
@@ -43,7 +43,6 @@ REPORTS: Responses = {
     "/{job_id}/report",
     operation_id="getReport",
     response_class=StreamingResponse,
-    dependencies=[Depends(takes_a_download)],
     responses=REPORTS | NOT_FOUND,
     summary="Download a report",
 )
@@ -96,6 +95,7 @@ async def report_of(
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}
     if export.table and level in PAGED_LEVELS:
+        request.state.held.enter_context(services.answers.bytes(reader, DOWNLOAD_BYTES))
         context = await services.contexts.get(reader.tenant, job_id)
         chunks = stream_table(services.engine, job, context, format_, level)
         return Download(chunks, media_type=export.media_type, headers=headers)

@@ -122,9 +122,11 @@ async def resume_tenant(engine: AsyncEngine, tenant: str) -> int:
     for job_id in [job.id for job in paused if job.tenant == tenant]:
         async with engine.begin() as connection:
             if await jobs.paused_jobs(connection, TENANT_PAUSED, job_id):
-                resumed += await jobs.move(connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED)
-                await shards.withdraw(connection, job_id)
-                await batches.hasten(connection, job_id)
+                moved = await jobs.move(connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED)
+                if moved:
+                    await shards.withdraw(connection, job_id)
+                    await batches.hasten(connection, job_id)
+                resumed += moved
     return resumed
 
 

@@ -208,7 +208,7 @@ async def note_reader_end(engine: AsyncEngine, tenant: str, limit: str) -> None:
             await webhooks.note_event(
                 connection, tenant, event, None, data, quiet_seconds=READER_QUIET_SECONDS
             )
-    except SQLAlchemyError as error:  # the file's own answer matters more
+    except (SQLAlchemyError, OSError) as error:  # the file's own answer matters more
         log.warning("message not written", webhook_event=event.value, reason=reason(error))
 
 

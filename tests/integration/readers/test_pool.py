@@ -28,6 +28,13 @@ def children() -> set[int]:
     return {each.pid for each in psutil.Process().children(recursive=True)}
 
 
+def ended_soon(pids: set[int]) -> bool:
+    """Whether these processes use no more of the processor."""
+    processes = [psutil.Process(pid) for pid in pids if psutil.pid_exists(pid)]
+    _, running = psutil.wait_procs(processes, timeout=0.3)
+    return not running
+
+
 class TestResults:
     @pytest.mark.parametrize("size", [0, 6, SHORT_BYTES + 1, 9_000_000])
     async def test_a_file_of_any_length_is_read(self, pool: ReaderPool, size: int) -> None:
@@ -76,6 +83,24 @@ class TestLimits:
             await pool.whole("a", FILE, works.compute)
         with pytest.raises(InvalidJobError, match="takes more than 1 s to read"):
             await pool.whole("a", FILE, works.wait)
+
+    async def test_its_reader_ends_before_anybody_is_told(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pool_module, "CPU_SECONDS", 0.2)
+        told: list[tuple[str, str, bool]] = []
+
+        async def on_end(tenant: str, limit: str) -> None:
+            working = {each for each in children() if each not in before}
+            told.append((tenant, limit, await asyncio.to_thread(ended_soon, working)))
+
+        pool = ReaderPool("tests.integration.readers.works:prepare", on_end)
+        await pool.start()
+        before = children()
+        try:
+            with pytest.raises(InvalidJobError, match="of processor time to read"):
+                await pool.whole("a", FILE, works.compute)
+        finally:
+            await pool.close()
+        assert told == [("a", "time", True)]
 
 
 class TestEnds:

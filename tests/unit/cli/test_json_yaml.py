@@ -40,6 +40,7 @@ def test_what_only_yaml_takes_for_another_value_stays_text(text: str) -> None:
         ("- " * 10_000, "nested more than 64 deep"),
         ("a: " + "9" * 5_000, "line 1, column 4: a number is too large"),
         ("a: 9.0e999", "a number is too large"),
+        (r'a: "\UFFFFFFFF"', "an escape names no character"),
         ("a: !!int " + "1:" * 100_000 + "1", "is not int"),
         ("a: !!float " + "1:" * 100_000 + "1", "is not float"),
         ("a: !!bool x", "'x' is not bool"),
