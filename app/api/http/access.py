@@ -20,7 +20,7 @@ from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from app.api.http import sessions
-from app.api.http.answers import COUNTED_BYTES, Answers, Reader
+from app.api.http.answers import COUNTED_BYTES, Reader, count_answer
 from app.api.http.limits import Sender
 from app.api.http.pages import SIGNED_IN, wants_page
 from app.api.http.problems import BrokenOffError, ProblemError, answer_to
@@ -195,7 +195,7 @@ class AuthMiddleware:
             check = partial(_check_caller, request, caller)
         with ExitStack() as held:
             request.state.held = held
-            answer = _CheckedSend(request, check, held, send)
+            answer = _CheckedSend(request, check, send)
             try:
                 await self._app(scope, receive, answer.send)
             except _RefusedError as error:
@@ -226,13 +226,10 @@ class _CheckedSend:
         begun: Whether anything of the answer was sent.
     """
 
-    def __init__(
-        self, request: Request, check: Callable[[], Awaitable[None]], held: ExitStack, send: Send
-    ) -> None:
+    def __init__(self, request: Request, check: Callable[[], Awaitable[None]], send: Send) -> None:
         self.begun = False
         self._request = request
         self._check = check
-        self._held = held
         self._send = send
         self._checked = time.monotonic()
         self._sent = 0
@@ -262,9 +259,8 @@ class _CheckedSend:
         reader: Reader | None = getattr(self._request.state, "reader", None)
         if size <= COUNTED_BYTES or reader is None:
             return
-        answers: Answers = self._request.app.state.services.answers
         try:
-            self._held.enter_context(answers.bytes(reader, size))
+            count_answer(self._request, reader, size)
         except ProblemError as error:
             if self._request.method in SAFE:
                 raise _RefusedError(error) from error

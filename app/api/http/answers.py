@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from traceback import clear_frames
 
+from starlette.requests import Request
 from starlette.responses import StreamingResponse
 from starlette.types import Send
 
@@ -138,6 +139,16 @@ class Answers:
             reader.link: (most // LINK_SHARE, "this link"),
             reader.party: (most // VISITORS_SHARE, "the job's owner"),
         }
+
+
+def count_answer(request: Request, reader: Reader, size: int = DOWNLOAD_BYTES) -> None:
+    """Count bytes of an answer until its request is over.
+
+    Raises:
+        ProblemError: As :meth:`Answers.bytes`.
+    """
+    answers: Answers = request.app.state.services.answers
+    request.state.held.enter_context(answers.bytes(reader, size))
 
 
 def _too_many(code: str, why: str) -> ProblemError:

@@ -13,7 +13,7 @@ from redis.asyncio import Redis
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.api.http.access import Caller, caller_of
-from app.api.http.answers import DOWNLOAD_BYTES, Answers, Party, Reader
+from app.api.http.answers import Answers, Party
 from app.api.http.path_ids import id_check
 from app.api.http.problems import ProblemError, wrong_field
 from app.api.http.received_files import ReceivedFiles
@@ -212,12 +212,6 @@ def for_caller(deps: D, services: Services, caller: Caller) -> D:
 async def takes_a_stream(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:
     """Holds one of the tenant's streams until the answer has ended, or its reader has gone."""
     with services.answers.stream(tenant):
-        yield
-
-
-async def takes_a_download(services: ServicesDep, tenant: TenantDep) -> AsyncIterator[None]:
-    """Counts a download among the tenant's answers until it has ended, or its reader has gone."""
-    with services.answers.bytes(Reader(tenant), DOWNLOAD_BYTES):
         yield
 
 

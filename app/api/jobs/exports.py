@@ -1,13 +1,12 @@
 """`/v1/jobs/{id}/exports`: a job in other tools' formats."""
 
-from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import Depends, Query, Response
+from fastapi import Query, Request, Response
 from fastapi.responses import StreamingResponse
 
 from app.api.http.access import needs
-from app.api.http.answers import DOWNLOAD_BYTES, Download, Reader
+from app.api.http.answers import DOWNLOAD_BYTES, Download, Reader, count_answer
 from app.api.http.dependencies import (
     JobId,
     ServicesDep,
@@ -34,27 +33,16 @@ PREFERENCES_BYTES = 4 * DOWNLOAD_BYTES
 """Pairs are made of all texts of a persona and task."""
 
 
-async def _takes_a_download(
-    format: ExportFormat,  # noqa: A002 - the contract's name
-    services: ServicesDep,
-    tenant: TenantDep,
-) -> AsyncIterator[None]:
-    """Counts an export among the tenant's answers until it has ended, or its reader has gone."""
-    size = PREFERENCES_BYTES if format == "preferences" else DOWNLOAD_BYTES
-    with services.answers.bytes(Reader(tenant), size):
-        yield
-
-
 @router.get(
     "/{job_id}/exports/{format}",
     operation_id="exportJob",
     response_class=StreamingResponse,
-    dependencies=[Depends(_takes_a_download)],
     responses=EXPORTS | NOT_FOUND | CONFLICT,
     summary="Export a job for another tool",
 )
 @needs(Scope.READ)
 async def export(
+    request: Request,
     job_id: JobId,
     format: ExportFormat,  # noqa: A002 - the contract's name
     services: ServicesDep,
@@ -89,6 +77,7 @@ async def export(
     `bundle` has everything from which another installation computes the same results again (`POST /v1/bundles`); the job must be over.
     The others are there while a job runs, too: then of what is there.
     """
+    count_answer(request, Reader(tenant), PREFERENCES_BYTES if format == "preferences" else DOWNLOAD_BYTES)
     job = await find_job(services.engine, tenant, job_id)
     context = await services.contexts.get(tenant, job_id)
     options = ExportOptions(unit, minimum_margin, judge, raw_replies)

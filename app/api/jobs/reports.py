@@ -9,7 +9,7 @@ from fastapi.responses import StreamingResponse
 
 from app.api.http.access import needs
 from app.api.http.answer_headers import FRAMED_BY_NOBODY
-from app.api.http.answers import DOWNLOAD_BYTES, Download, Reader
+from app.api.http.answers import Download, Reader, count_answer
 from app.api.http.dependencies import JobId, Services, ServicesDep, TenantDep
 from app.api.http.openapi import NOT_FOUND, Responses
 from app.api.http.packing import takes_gzip
@@ -95,7 +95,7 @@ async def report_of(
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}
     if export.table and level in PAGED_LEVELS:
-        request.state.held.enter_context(services.answers.bytes(reader, DOWNLOAD_BYTES))
+        count_answer(request, reader)
         context = await services.contexts.get(reader.tenant, job_id)
         chunks = stream_table(services.engine, job, context, format_, level)
         return Download(chunks, media_type=export.media_type, headers=headers)

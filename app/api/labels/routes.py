@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Iterator, Sequence
 from typing import Annotated, Literal
 
-from fastapi import Depends, Path, Query, Response
+from fastapi import Path, Query, Request, Response
 from fastapi.responses import JSONResponse
 from pydantic import AfterValidator, ValidationError
 
 from app.api.http import cursors
 from app.api.http.access import needs
-from app.api.http.answers import Download
+from app.api.http.answers import Download, Reader, count_answer
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import (
     JobId,
@@ -18,7 +18,6 @@ from app.api.http.dependencies import (
     ServicesDep,
     TenantDep,
     job_id_of,
-    takes_a_download,
 )
 from app.api.http.media import CSV_TYPE, BodyForm, form_of, json_of, text_of
 from app.api.http.openapi import CONFLICT, NOT_FOUND, Responses, described_body
@@ -134,12 +133,12 @@ def _moved(location: Sequence[int | str], by: int) -> tuple[int | str, ...]:
 @router.get(
     "/annotations",
     operation_id="listAnnotations",
-    dependencies=[Depends(takes_a_download)],
     responses=ANNOTATIONS | NOT_FOUND,
     summary="List annotations",
 )
 @needs(Scope.READ)
 async def list_(
+    request: Request,
     services: ServicesDep,
     tenant: TenantDep,
     job: Annotated[str | None, Query(max_length=100, description="Only about this job.")] = None,
@@ -153,6 +152,7 @@ async def list_(
     after: After = None,
 ) -> Response:
     """Annotations, in the order in which they were first given."""
+    count_answer(request, Reader(tenant))
     wanted = AnnotationFilter(None if job is None else job_id_of(job), annotator)
     if format_ == "csv":
         chunks = export_csv(services.engine, tenant, wanted)
