@@ -12,7 +12,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.judging.reply_text import BLANK, WORDS, labelled
+from app.domain.judging.reply_text import BLANK, FOREIGN, WORDS, labelled
 
 SCALE_MARK = "§"
 """Replaces a mention of the whole scale, such as "1 to 5"."""
@@ -240,14 +240,14 @@ _GIVEN = re.compile(
     r"\s*(?:based|given|since|because|as|considering|overall|in|on|for|therefore|thus|so|hence|after)\b"
 )
 _LIMITING = re.compile(
-    r"\W*(?:(?:at|in|on|for|by|from|under|to|up to|before|until|as far as|within|beyond|with|against|during|through)\b|\w+ly,)[^,;:]*,\s*$"
+    r"\W*(?:(?:at|in|on|for|by|from|under|to|up to|before|until|as far as|within|beyond|with|against|during|through)\b)[^,;:]*,\s*$"
 )
 """Matches an adverbial before a statement that may limit it to a part, a time or somebody's view: "Under a generous reading,"."""
 _UNLIMITING = re.compile(
     r"\W*(?:in (?:my|light|line|accordance|terms|view|conclusion|summary|short|sum|total|general|the end|all|addition|contrast|comparison|response|fact|context|the range|the context)|on (?:balance|the whole|(?:a|the|this|our) (?:\w+[ -]){0,3}scale)"
     r"|for (?:this|these|that|all|the (?:given|above|provided|sentence|text|response|reasons?)|consistency|being|its|their|his|her|\w+(?:sion|ness|ism)\b)"
     r"|by (?:the|these|this) (?:\w+ )?(?:criteria|criterion|scale|rubric|definitions?)|from (?:the|this|these|my|what) (?:above|text|sentence|evidence|analysis|given|statement|is|i|reading|information)\b|under (?:the|this|these) (?:rubric|scale|criteria|guidelines)"
-    r"|with (?:this|that|these|all|the|regard|respect|both|its|no)|to (?:sum|conclude|summari[sz]e|be|me|that end|determine|evaluate|rate|assess|score)|at (?:the end|the same|this point)|(?:\w+ly),)"
+    r"|with (?:this|that|these|all|the|regard|respect|both|its|no)|to (?:sum|conclude|summari[sz]e|be|me|that end|determine|evaluate|rate|assess|score)|at (?:the end|the same|this point))"
 )
 _CONDITIONAL = re.compile(
     r"\s+would (?:be (?:for|if|when|given)|need|require|mean|imply|have|apply|take|suit)\b"
@@ -804,9 +804,7 @@ def leads_elsewhere(before: str) -> bool:
 
 _ASKED = re.compile(r"\b(?:you|as|following|format)\b")
 """Matches what attributes the form of an answer, not the answer: "As requested:", "The scores that you asked for:"."""
-_FOREIGN_LEAD = re.compile(
-    rf"(?:^|\bthe )(?:{'|'.join(WORDS['foreign'])})(?: [^\W\d]+){{0,2}}? {_word(_all('scores'))}"
-)
+_FOREIGN_LEAD = re.compile(rf"(?:^|\bthe )(?:{FOREIGN.pattern})(?: [^\W\d]+){{0,2}}? {_word(_all('scores'))}")
 
 
 def _other_number(tail: str, number: str) -> bool:
