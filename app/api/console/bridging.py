@@ -7,7 +7,13 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 
 from app.api.http.access import needs
-from app.api.http.dependencies import ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.http.dependencies import (
+    TAKES_A_TURN,
+    ServicesDep,
+    TenantDep,
+    job_id_of,
+    no_unknown_parameters,
+)
 from app.api.http.pages import page
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.listing import list_jobs
@@ -31,7 +37,7 @@ MARGINS = (0.02, 0.05, 0.1)
 Side = Annotated[str, Query(max_length=400)]
 
 
-@router.get("/bridge")
+@router.get("/bridge", dependencies=[TAKES_A_TURN])
 @needs(Scope.READ)
 async def bridge_page(
     services: ServicesDep,

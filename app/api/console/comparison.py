@@ -9,7 +9,14 @@ from fastapi import APIRouter, Depends, Query, Response
 
 from app.api.console.summaries import label
 from app.api.http.access import needs
-from app.api.http.dependencies import Services, ServicesDep, TenantDep, job_id_of, no_unknown_parameters
+from app.api.http.dependencies import (
+    TAKES_A_TURN,
+    Services,
+    ServicesDep,
+    TenantDep,
+    job_id_of,
+    no_unknown_parameters,
+)
 from app.api.http.pages import page
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.listing import list_jobs
@@ -52,7 +59,7 @@ Options = Mapping[str, list[tuple[str, str]]]
 Side = Annotated[str, Query(max_length=400)]
 
 
-@router.get("/compare")
+@router.get("/compare", dependencies=[TAKES_A_TURN])
 @needs(Scope.READ)
 async def compare(
     services: ServicesDep,

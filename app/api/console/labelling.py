@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from app.api.console.forms import typed_by
 from app.api.console.job_form import number_of
 from app.api.http.access import needs
-from app.api.http.dependencies import JobId, ServicesDep, TenantDep, no_unknown_parameters
+from app.api.http.dependencies import TAKES_A_TURN, JobId, ServicesDep, TenantDep, no_unknown_parameters
 from app.api.http.pages import page
 from app.api.http.problems import invalid_body, wrong_field
 from app.api.labels.routes import RoundId, draw_wanted
@@ -27,7 +27,7 @@ from app.services.labels.rounds import dimensions_of_job, newest_rounds, show_ro
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
 
-@router.get("/jobs/{job_id}/labels")
+@router.get("/jobs/{job_id}/labels", dependencies=[TAKES_A_TURN])
 @needs(Scope.READ)
 async def rounds(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> Response:
     """A job's rounds of labelling, and a form that draws another one."""

@@ -5,7 +5,7 @@ Routes say with :func:`needs` which scope they take; one that says nothing takes
 
 import math
 import time
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -49,8 +49,9 @@ PUBLIC_FOLDERS = ("/static/", "/swagger/", SHARED)
 FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
 """What proxies add to requests that they pass on."""
 
-PIECE_BYTES = 256 * 1024
-"""A part of an answer is sent in pieces: the next one waits until the reader has taken most of the last one."""
+PIECE_BYTES, PUBLIC_PIECE_BYTES = 256 * 1024, 32 * 1024
+"""A part of an answer is sent in pieces: the next one waits until the reader has taken most of the last one. Public files are not
+counted, so their pieces are shorter."""
 RECHECK_BYTES = 4 * 1024 * 1024
 """After so many bytes a key or share link is checked again, and after :data:`KNOWN_SECONDS`."""
 
@@ -176,8 +177,11 @@ class AuthMiddleware:
         """Handles one request."""
         path = scope.get("path", "")
         by_link = path.startswith(SHARED)
-        if scope["type"] != "http" or (is_public(path) and not by_link):
+        if scope["type"] != "http":
             await self._app(scope, receive, send)
+            return
+        if is_public(path) and not by_link:
+            await self._app(scope, receive, partial(_send_public, send))
             return
         request = Request(scope)
         if by_link:
@@ -242,16 +246,12 @@ class _CheckedSend:
         """
         if message["type"] == "http.response.start":
             self._hold(message)
-        body, more = message.get("body", b""), message.get("more_body", False)
-        for stop in range(PIECE_BYTES, max(1, len(body)) + PIECE_BYTES, PIECE_BYTES):
+        for piece in _pieces(message, PIECE_BYTES):
             if time.monotonic() - self._checked >= KNOWN_SECONDS or self._sent >= RECHECK_BYTES:
                 await self._recheck()
             self.begun = True
-            if len(body) > PIECE_BYTES:
-                piece = body[stop - PIECE_BYTES : stop]
-                message = {**message, "body": piece, "more_body": more or stop < len(body)}
-            await self._send(message)
-            self._sent += min(len(body), PIECE_BYTES)
+            await self._send(piece)
+            self._sent += len(piece.get("body", b""))
 
     def _hold(self, start: MutableMapping[str, Any]) -> None:
         """Counts an answer of known length until it was sent."""
@@ -274,6 +274,21 @@ class _CheckedSend:
                 if not is_away(error):
                     raise
         self._checked, self._sent = time.monotonic(), 0
+
+
+def _pieces(message: MutableMapping[str, Any], size: int) -> Iterator[MutableMapping[str, Any]]:
+    """Divide a part of an answer."""
+    body, more = message.get("body", b""), message.get("more_body", False)
+    if len(body) <= size:
+        yield message
+        return
+    for stop in range(size, len(body) + size, size):
+        yield {**message, "body": body[stop - size : stop], "more_body": more or stop < len(body)}
+
+
+async def _send_public(send: Send, message: MutableMapping[str, Any]) -> None:
+    for piece in _pieces(message, PUBLIC_PIECE_BYTES):
+        await send(piece)
 
 
 async def _check_caller(request: Request, caller: Caller) -> None:

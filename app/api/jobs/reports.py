@@ -90,7 +90,8 @@ async def report_of(
         async with services.report_turns.place(reader.party):
             return await _page(request, services, reader, job)
     if format_ == "junit":
-        return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
+        async with services.large_answers.place(reader.party):
+            return junit_answer(job_id, await gate_of(comparer_of(services), job, None, "personas"))
     export = EXPORTS[format_]
     name = f"{job_id}{'' if level == 'verdicts' else f'-{level}'}.{export.extension}"
     headers = {"Content-Disposition": f'{export.disposition}; filename="{name}"'}

@@ -13,6 +13,7 @@ from app.api.http.access import needs
 from app.api.http.answers import Download, Reader, count_answer
 from app.api.http.cursors import After, PageLimit
 from app.api.http.dependencies import (
+    TAKES_A_TURN,
     JobId,
     Services,
     ServicesDep,
@@ -237,6 +238,7 @@ async def calibration(
 @router.get(
     "/jobs/{job_id}/human-study",
     operation_id="getHumanStudy",
+    dependencies=[TAKES_A_TURN],
     responses=NOT_FOUND,
     summary="Get the agreement of people and judges by model and task",
 )
