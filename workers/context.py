@@ -44,6 +44,7 @@ from app.services.execution.response_cache import SharedReplies
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.shard_work import Batching, ShardDependencies
 from app.services.execution.stop_signal import StopReason
+from app.services.execution.suspect_replies import LateSuspects
 from app.services.job_context import JobContexts
 from app.services.providers.call_rules import CallRules
 from app.services.providers.connection_book import ConnectionBook
@@ -54,6 +55,7 @@ from app.services.tenant_turns import TurnedWork
 from app.settings import Settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
+from app.telemetry.vital import vital_tasks
 from persona_assay.version import VERSION
 from workers.start import heartbeat, refuse_unusable_database
 
@@ -235,6 +237,8 @@ class WorkerContext:
             tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
         contexts, background = JobContexts(engine), self._background
         finalize = finalizing(engine, contexts, leases)
+        queue = FinalizingQueue(self._queue, background, leases, finalize)
+        late_suspects = LateSuspects(engine, queue, settings.shard_window)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
             deps = ShardDependencies(
                 engine=engine,
@@ -246,8 +250,9 @@ class WorkerContext:
                 first_calls=first_calls,
                 batching=Batching(batch_gateway, prices, settings.batch_poll_seconds, settings.batch_calls),
                 leases=leases,
+                late_suspects=late_suspects,
                 contexts=contexts,
-                queue=FinalizingQueue(self._queue, background, leases, finalize),
+                queue=queue,
                 rules=RULES,
                 call_rules=CallRules(book, prices),
                 owner=f"{socket.gethostname()}:{os.getpid()}",
@@ -259,6 +264,7 @@ class WorkerContext:
                 guard_against_starvation(deps, background, finalize, places, lambda: self._busy),
                 book.keeping(renew),
                 resuming(engine, self._queue, gateway, settings.shard_window),
+                vital_tasks(late_suspects=late_suspects.run()),
                 heartbeat(settings),
             ):
                 yield deps

@@ -7,7 +7,7 @@ import re
 from collections import deque
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
 
@@ -23,7 +23,9 @@ from tests.observe import PATIENCE, eventually
 
 ALIKE = 0.1
 """Share of replies that are accompanied by another one."""
-LONGEST_LATE = 0.03
+LATE_SECONDS = 0.03
+MUCH_LATER_SECONDS = 1.5
+"""After the end of a shard, and mostly of its job."""
 JOB: Json = {
     "personas": ["E-high", "E-low", "C-neutral"],
     "tasks": ["essay", "social_media_post"],
@@ -41,10 +43,12 @@ class Provider:
 
     Args:
         kinds: When the reply too many comes.
+        late: How late the second of two replies comes at most, in seconds.
     """
 
-    def __init__(self, kinds: tuple[str, ...]) -> None:
+    def __init__(self, kinds: tuple[str, ...], late: float = LATE_SECONDS) -> None:
         self._kinds = kinds
+        self._late = late
         self._random = random.Random(7)
         self._sent: deque[bytes] = deque(maxlen=50)
         self.surplus = 0
@@ -77,7 +81,7 @@ class Provider:
         if wrong is None or self._random.random() >= ALIKE:
             return [(0.01, right)]
         self.surplus += 1
-        late = self._random.uniform(0, LONGEST_LATE)
+        late = self._random.uniform(0, self._late)
         kind = self._random.choice(self._kinds)
         if kind == "early":
             return [(0, wrong), (late, right)]
@@ -142,6 +146,36 @@ def own_texts(stack: Stack, job_id: str, headers: dict[str, str]) -> tuple[int, 
         after = {"after": page.json()["next_cursor"]}
 
 
+@contextmanager
+def served_by(
+    provider: Provider, tmp_path: Path, databases: Databases, template: str, valkey: EmbeddedValkey
+) -> Iterator[tuple[Stack, str]]:
+    """A service whose connection leads to the provider, and the URL of its database."""
+    with (
+        serving(provider) as port,
+        databases.new("surplus", template=template) as url,
+        running_stack(
+            tmp_path,
+            database_url=url,
+            redis_url=valkey.url(),
+            environment={
+                "ASSAY_KEY_PEPPER": PEPPER,
+                "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
+                "OPENAI_API_KEY": "sk-any",
+            },
+        ) as stack,
+    ):
+        yield stack, url
+
+
+def submitted(stack: Stack, url: str, tenant: str, **changes: object) -> tuple[str, dict[str, str]]:
+    """A new job of a tenant, and the headers with which it can be read."""
+    key = bearer(KeyMaker(url).make(Scope.SUBMIT, tenant=tenant))
+    answer = stack.api.post("/v1/jobs", json=JOB | changes, headers=key)
+    assert answer.status_code == 202, answer.text
+    return answer.json()["id"], key
+
+
 @pytest.mark.parametrize(
     ("kinds", "times"), [(KINDS, 1), (("early",), 1), pytest.param(KINDS, 10, marks=pytest.mark.long)]
 )
@@ -154,28 +188,12 @@ def test_no_text_of_another_request_gets_into_results(
     times: int,
 ) -> None:
     provider = Provider(kinds)
-    with ExitStack() as exits:
-        port = exits.enter_context(serving(provider))
-        url = exits.enter_context(databases.new("surplus", template=template_database))
-        environment = {
-            "ASSAY_KEY_PEPPER": PEPPER,
-            "OPENAI_BASE_URL": f"http://127.0.0.1:{port}/v1",
-            "OPENAI_API_KEY": "sk-any",
-        }
-        stack = exits.enter_context(
-            running_stack(tmp_path, database_url=url, redis_url=valkey.url(), environment=environment)
-        )
+    with served_by(provider, tmp_path, databases, template_database, valkey) as (stack, url):
         hook = {"url": "https://ci.example.com/hook", "events": ["connection.surplus_replies"]}
         admin = bearer(KeyMaker(url).make(Scope.ADMIN, tenant="one"))
         hook_id = stack.api.post("/v1/webhooks", json=hook, headers=admin).json()["id"]
         for _ in range(times):
-            jobs: list[tuple[str, dict[str, str]]] = []
-            for tenant in ("one", "two"):
-                key = bearer(KeyMaker(url).make(Scope.SUBMIT, tenant=tenant))
-                answer = stack.api.post("/v1/jobs", json=JOB, headers=key)
-                assert answer.status_code == 202, answer.text
-                jobs.append((answer.json()["id"], key))
-            for job_id, key in jobs:
+            for job_id, key in [submitted(stack, url, tenant) for tenant in ("one", "two")]:
                 job = completed(stack, job_id, key)
                 assert own_texts(stack, job_id, key) == (504, 504)
                 assert "suspect_reply" in {failed["code"] for failed in job["failures"]}
@@ -185,3 +203,40 @@ def test_no_text_of_another_request_gets_into_results(
         assert times > 1 or len(messages) == 1  # in ten minutes
         if kinds == ("early",):  # used before the right reply came
             assert "replies withdrawn" in (tmp_path / "logs" / "worker1.log").read_text()
+
+
+def test_texts_are_asked_for_again_if_the_surplus_comes_after_the_end_of_their_job(
+    tmp_path: Path, databases: Databases, template_database: str, valkey: EmbeddedValkey
+) -> None:
+    provider = Provider(("early",), MUCH_LATER_SECONDS)
+    with served_by(provider, tmp_path, databases, template_database, valkey) as (stack, url):
+        job_id, key = submitted(stack, url, "one")
+        completed(stack, job_id, key)
+        assert eventually(lambda: own_texts(stack, job_id, key) == (504, 504), 3 * PATIENCE)
+        job = completed(stack, job_id, key)
+        assert job["completeness"] == "full"
+        assert "suspect_reply" in {failed["code"] for failed in job["failures"]}
+        results = stack.api.get(f"/v1/jobs/{job_id}/results", headers=key).json()
+        assert results["totals"]
+
+
+def test_a_job_whose_server_never_stops_is_paused(
+    tmp_path: Path,
+    databases: Databases,
+    template_database: str,
+    valkey: EmbeddedValkey,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("tests.faults.test_surplus_replies.ALIKE", 1.0)
+    provider = Provider(("late",), MUCH_LATER_SECONDS)
+    with served_by(provider, tmp_path, databases, template_database, valkey) as (stack, url):
+        job_id, key = submitted(stack, url, "one", iterations=1)
+
+        def seen() -> Json:
+            found: Json = stack.api.get(f"/v1/jobs/{job_id}", headers=key).json()
+            return found
+
+        assert eventually(lambda: seen()["status"] == "paused", 3 * PATIENCE), seen()
+        error = seen()["error"]
+        assert (error["code"], error["model"]) == ("suspect_reply", "openai/any")
+        assert "Repair the server" in error["remedy"]

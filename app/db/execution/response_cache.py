@@ -236,6 +236,17 @@ async def forget_old(connection: AsyncConnection, days: int) -> int:
     return len(rows.all())
 
 
+async def forget_shard(connection: AsyncConnection, shard_id: int) -> None:
+    """Remove the replies that a shard asked for."""
+    await connection.execute(
+        text(
+            "DELETE FROM replies WHERE (tenant, key) IN (SELECT tenant, key FROM replies"
+            " WHERE shard_id = :shard AND text IS NOT NULL ORDER BY tenant, key FOR UPDATE)"
+        ),
+        {"shard": shard_id},
+    )
+
+
 async def forget_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes the replies that a job asked for, and the accounting of those that it was spared."""
     for statement in (

@@ -459,6 +459,15 @@ async def holds(connection: AsyncConnection, held: AnyClaim) -> bool:
     return rows.first() is not None
 
 
+async def is_leased(connection: AsyncConnection, shard_id: int) -> bool:
+    """Whether a shard is at work."""
+    rows = await connection.execute(
+        text("SELECT FROM shards WHERE id = :shard AND lease_expires_at > clock_timestamp()"),
+        {"shard": shard_id},
+    )
+    return rows.first() is not None
+
+
 async def release(connection: AsyncConnection, held: AnyClaim, *, failed: bool) -> int:
     """Gives an unfinished shard back, so that it is announced again with the next refill.
 

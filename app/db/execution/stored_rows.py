@@ -1,6 +1,7 @@
 """What a shard already has, for whoever goes on with it."""
 
-from collections.abc import Collection, Iterable, Sequence
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import text
@@ -9,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.execution.result_rows import ResponseRow
 from app.db.execution.shards import Claim
 from app.domain.providers.model import ChatReply, FinishReason, Usage
+from app.ports import ModelCallError
 
 _JUDGED = ("verdicts", "second_verdicts", "grades")
 
@@ -88,6 +90,35 @@ async def withdraw(
                 },
             )
     await forget_unread_replies(connection, held)
+
+
+async def fail_calls(
+    connection: AsyncConnection, shard_id: int, calls: Sequence[Mapping[str, object]], failure: ModelCallError
+) -> list[str]:
+    """Turn answered calls of a shard into failed ones, each given by its columns; what they cost stays.
+
+    Returns:
+        Their models, as ``connection/model``.
+    """
+    rows = await connection.execute(
+        text(
+            "UPDATE calls SET outcome = :outcome, code = :code, detail = :detail"
+            " FROM jsonb_to_recordset(CAST(:calls AS jsonb)) AS k (stage text, task text, run smallint,"
+            "  item smallint, unit smallint, trait smallint, judge smallint)"
+            " WHERE shard_id = :shard AND outcome = 'ok' AND"
+            "  (calls.stage, calls.task, calls.run, calls.item, calls.unit, calls.trait, calls.judge)"
+            "  IS NOT DISTINCT FROM (k.stage, k.task, k.run, k.item, k.unit, k.trait, k.judge)"
+            " RETURNING connection || '/' || model"
+        ),
+        {
+            "shard": shard_id,
+            "calls": json.dumps(calls),
+            "outcome": failure.kind.value,
+            "code": failure.code,
+            "detail": str(failure),
+        },
+    )
+    return sorted(set(rows.scalars()))
 
 
 async def usage_of_text(connection: AsyncConnection, held: Claim, run: int, item: int) -> Usage | None:

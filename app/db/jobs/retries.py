@@ -79,18 +79,35 @@ async def reopen_failed(connection: AsyncConnection, job_id: str, *, unfinished:
     opened += [row.id for row in await connection.execute(text(_LOST), {"job": job_id})]
     if not opened and not unfinished:
         return False
+    return await reopen_shards(connection, job_id, opened, unfinished=True) > 0
+
+
+async def reopen_shards(
+    connection: AsyncConnection, job_id: str, shards: list[int], *, unfinished: bool = False
+) -> int:
+    """Open shards of a job from which rows were removed; whoever once held one can't write into it any more.
+
+    Args:
+        connection: Where.
+        job_id: Which job; the caller holds the lock on its row.
+        shards: Which shards.
+        unfinished: Begin those anew, too, that were never finished.
+
+    Returns:
+        How often one of them was opened, this time included; 0 if there are none.
+    """
     rows = await connection.execute(
         text(
             "UPDATE shards SET done = false, lease_token = lease_token + 1, lease_owner = NULL,"
             " lease_expires_at = NULL, announced_at = NULL, parked = false, failures = 0, retries = retries + 1,"
             " attempts_before = least(:most, greatest(attempts_before, coalesce("
             "  (SELECT max(attempt) FROM calls WHERE calls.shard_id = shards.id), 0)))"
-            " WHERE job_id = :job AND (id = ANY(:opened) OR NOT done) RETURNING id"
+            " WHERE job_id = :job AND (id = ANY(:opened) OR :unfinished AND NOT done) RETURNING retries"
         ),
-        {"job": job_id, "opened": opened, "most": MOST_ATTEMPTS},
+        {"job": job_id, "opened": shards, "most": MOST_ATTEMPTS, "unfinished": unfinished},
     )
     # Of open shards the calls themselves are added up.
     await connection.execute(
-        text("DELETE FROM shard_usage WHERE shard_id = ANY(:opened)"), {"opened": opened}
+        text("DELETE FROM shard_usage WHERE shard_id = ANY(:opened)"), {"opened": shards}
     )
-    return rows.first() is not None
+    return max(rows.scalars(), default=0)

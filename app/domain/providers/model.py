@@ -1,6 +1,6 @@
 """Models, their parameters, and one call to them, without any provider's vocabulary."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Annotated, Literal, NamedTuple, Protocol, Self
@@ -277,6 +277,10 @@ class Delivery(Protocol):
 
     async def settled(self) -> bool:
         """Wait until the reply's connection has stayed quiet; return false if further bytes came, which make it suspect."""
+        ...
+
+    def watch(self, tell: Callable[[], None]) -> None:
+        """Call a function once if the reply becomes suspect later, or is so already."""
         ...
 
 

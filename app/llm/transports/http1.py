@@ -40,11 +40,12 @@ class ConnectionDelivery:
         is_distrusted: Another connection to the server did lately.
     """
 
-    __slots__ = ("_connection", "_until", "is_distrusted", "is_suspect")
+    __slots__ = ("_connection", "_tell", "_until", "is_distrusted", "is_suspect")
 
     def __init__(self, connection: "HttpConnection", until: float, *, is_suspect: bool) -> None:
         self._connection = connection
         self._until = until
+        self._tell: Callable[[], None] | None = None
         self.is_suspect = is_suspect
         self.is_distrusted = False
 
@@ -63,6 +64,19 @@ class ConnectionDelivery:
                 looks -= 1
                 await asyncio.sleep(0)  # the loop reads what has come
         return not self.is_suspect
+
+    def watch(self, tell: Callable[[], None]) -> None:
+        """Call a function once if the reply becomes suspect, or is so already."""
+        if self.is_suspect:
+            tell()
+        elif self._connection.is_open:
+            self._tell = tell
+
+    def become_suspect(self) -> None:
+        """Take note of bytes that no request was waiting for."""
+        self.is_suspect = True
+        if self._tell is not None:
+            self._tell()
 
 
 class HttpConnection(asyncio.Protocol):
@@ -297,7 +311,7 @@ class HttpConnection(asyncio.Protocol):
         self._is_suspect = True
         self.abort()
         for delivery in self._delivered:
-            delivery.is_suspect = True
+            delivery.become_suspect()
         self._on_surplus(len(self._delivered) or 1)
 
     def _fail(self, error: Exception) -> None:

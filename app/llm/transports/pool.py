@@ -29,6 +29,9 @@ WATCH_SECONDS = 0.1
 REST_SECONDS = 0.25
 """How long a connection rests after a reply before its next request: a second reply that comes late meets no other request."""
 MOST_RESTING = 256
+LINGER_SECONDS = 30.0
+"""How long a connection stays open after its last reply, though no further request uses it: a second reply may still come."""
+MOST_LINGERING = 256
 DISTRUST_SECONDS = 600.0
 """How long no connection to a server is used again after it sent bytes that no request was waiting for."""
 
@@ -94,6 +97,7 @@ class Pool:
         self._room = asyncio.Event()
         self._resting: deque[HttpConnection] = deque()
         self._idle: dict[HttpConnection, None] = {}
+        self._lingering: deque[HttpConnection] = deque()
         self._busy: dict[HttpConnection, float] = {}
         self._expiry: asyncio.TimerHandle | None = None
         self._watch: asyncio.TimerHandle | None = None
@@ -153,16 +157,17 @@ class Pool:
             if timer is not None:
                 timer.cancel()
         self._expiry = self._watch = None
-        for connection in (*self._resting, *self._idle, *self._busy):
+        for connection in (*self._resting, *self._idle, *self._lingering, *self._busy):
             connection.abort()
         self._resting.clear()
         self._idle.clear()
+        self._lingering.clear()
         await asyncio.sleep(0)  # an aborted transport lets go of its socket in the loop's next round
 
     @property
     def is_empty(self) -> bool:
         """Whether it has no connection."""
-        return not (self._taken or self._resting or self._idle)
+        return not (self._taken or self._resting or self._idle or self._lingering)
 
     def _reusable(self) -> HttpConnection | None:
         self._end_rests()
@@ -171,7 +176,7 @@ class Pool:
             fresh = self._loop.time() - connection.released_at < KEEPALIVE_SECONDS
             if fresh and connection.reusable and connection.quiet:
                 return connection
-            connection.abort()
+            self._retire(connection)
         return None
 
     def _keep(self, connection: HttpConnection) -> None:
@@ -184,27 +189,35 @@ class Pool:
             self._expiry = self._loop.call_later(REST_SECONDS, self._expire)
 
     def _end_rests(self) -> None:
-        """Move the connections that have rested to those that may be used again, or close them."""
+        """Move the connections that have rested to those that may be used again, or retire them."""
         now, resting = self._loop.time(), self._resting
         while resting and (resting[0].released_at + REST_SECONDS <= now or len(resting) > MOST_RESTING):
             connection = resting.popleft()
             if connection.reusable and self._trust.exists(now):
                 self._idle[connection] = None
             else:
-                connection.abort()
+                self._retire(connection)
         if not self._trust.exists(now):
             for connection in self._idle:
-                connection.abort()
+                self._retire(connection)
             self._idle.clear()
 
+    def _retire(self, connection: HttpConnection) -> None:
+        """Send no further request over a connection, but see for a while what still comes."""
+        self._lingering.append(connection)
+        if len(self._lingering) > MOST_LINGERING:
+            self._lingering.popleft().abort()
+
     def _expire(self) -> None:
-        """Close the connections that have idled too long: those released first stand first."""
+        """Retire the connections that have idled too long, then close them: those released first stand first."""
         self._end_rests()
-        latest = self._loop.time() - KEEPALIVE_SECONDS
-        while self._idle and (connection := next(iter(self._idle))).released_at <= latest:
+        now, lingering = self._loop.time(), self._lingering
+        while self._idle and (connection := next(iter(self._idle))).released_at <= now - KEEPALIVE_SECONDS:
             del self._idle[connection]
-            connection.abort()
-        waits = bool(self._resting or self._idle)
+            self._retire(connection)
+        while lingering and (not lingering[0].is_open or lingering[0].released_at <= now - LINGER_SECONDS):
+            lingering.popleft().abort()
+        waits = bool(self._resting or self._idle or lingering)
         self._expiry = self._loop.call_later(REST_SECONDS, self._expire) if waits else None
 
     async def _connect(self) -> HttpConnection:

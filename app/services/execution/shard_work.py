@@ -18,6 +18,7 @@ from app.services.execution.response_cache import SharedReplies
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.retries import JobMustStopError
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
+from app.services.execution.suspect_replies import LateSuspects
 from app.services.job_context import JobContexts
 from app.services.providers.call_rules import CallRules
 
@@ -70,6 +71,7 @@ class ShardDependencies:
     first_calls: FirstCalls
     batching: Batching
     leases: LeaseKeeper
+    late_suspects: LateSuspects
     contexts: JobContexts
     queue: Queue
     rules: RuleBook

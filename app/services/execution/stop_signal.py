@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from enum import StrEnum
+from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from app.domain.providers.model import Delivery
@@ -69,25 +70,34 @@ class StopSignal:
         self.given_up = False
         self.holds_replies = False
         self._unsettled: list[tuple[Delivery, CallKey, str]] = []
+        self._suspects: list[CallKey] = []
         self.surplus_from: set[str] = set()
         self._seen_active_at = float("inf")
         self._seen = asyncio.Event()
 
     async def accepts(self, delivery: Delivery, key: "CallKey", connection: str) -> bool:
         """Return whether a reply may be used: at once unless it is doubtful, and it is looked at again by :meth:`suspects`."""
-        if not (self.holds_replies or delivery.is_doubtful):
-            self._unsettled.append((delivery, key, connection))
-            return True
-        if await delivery.settled():
-            return True
-        self.surplus_from.add(connection)
-        return False
+        if (self.holds_replies or delivery.is_doubtful) and not await delivery.settled():
+            self.surplus_from.add(connection)
+            return False
+        self._unsettled.append((delivery, key, connection))
+        return True
 
     async def suspects(self) -> list["CallKey"]:
         """Return what the replies were for that were used, but may belong to other requests."""
-        found = [(key, name) for delivery, key, name in self._unsettled if not await delivery.settled()]
-        self.surplus_from.update(name for _, name in found)
-        return [key for key, _ in found]
+        used, self._unsettled = self._unsettled, []
+        for delivery, key, connection in used:
+            if await delivery.settled():
+                self._unsettled.append((delivery, key, connection))
+            else:
+                self._suspects.append(key)
+                self.surplus_from.add(connection)
+        return self._suspects
+
+    def watch(self, tell: Callable[["CallKey", str], None]) -> None:
+        """Tell of the call and connection of each used reply that becomes suspect after :meth:`suspects`."""
+        for delivery, key, connection in self._unsettled:
+            delivery.watch(partial(tell, key, connection))
 
     def set(self, reason: StopReason) -> None:
         """Stops; the first reason counts."""

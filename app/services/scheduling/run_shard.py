@@ -18,7 +18,6 @@ from app.db.execution.shards import ALL, Among, AnyClaim, Claim, PreparationClai
 from app.db.health import is_away
 from app.db.jobs import jobs, preparations
 from app.db.reasons import reason
-from app.db.webhooks import webhooks
 from app.domain.instruments.rules import UnknownVersionError
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.execution import Execution
@@ -27,12 +26,10 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.domain.providers.extra import EXTRA_FIELDS
 from app.domain.providers.failure import remedy
-from app.domain.webhooks.webhook import WebhookEvent
 from app.services.batches.caller import DeferredError
 from app.services.batches.shards import calling_as_asked, form_batches
 from app.services.errors import CallNotAllowedError
 from app.services.execution.atomic_responses import AtomicResponses
-from app.services.execution.call_rows import CallKey
 from app.services.execution.generate_personas import MakingPersonas
 from app.services.execution.personagym_answers import GymAnswers
 from app.services.execution.prepare_persona import Preparation
@@ -41,6 +38,7 @@ from app.services.execution.retries import JobMustStopError
 from app.services.execution.shard_work import ShardDependencies, ShardWork
 from app.services.execution.stop_signal import StoppedError, StopReason, StopSignal
 from app.services.execution.stopping import MAX_SHARD_FAILURES, halt_job, internal_error, not_allowed, settle
+from app.services.execution.suspect_replies import ask_again, report_surplus
 from app.services.job_context import JobContext
 from app.services.sets.freeze import freeze_made
 from app.telemetry.metrics import SHARD_FAILURES
@@ -48,8 +46,6 @@ from app.telemetry.tracing import shard_span
 
 log = structlog.get_logger(__name__)
 
-SURPLUS_QUIET_SECONDS = 600.0
-"""Shortest time between two messages to a webhook about surplus replies of one connection."""
 SHUTDOWN_SECONDS = 10.0
 """How long a worker that goes down waits for a database that does not take a shard's last rows."""
 
@@ -112,23 +108,10 @@ async def run_claimed(deps: ShardDependencies, claimed: Claimed) -> None:
         deps.leases.holding(claim, stop, claimed.asked),
     ):
         await _work(deps, claim, stop)
+        deps.late_suspects.watch(claim, stop)
         if stop.surplus_from:
-            await _report_surplus(deps, claim, stop)
-
-
-async def _report_surplus(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:
-    """Write messages about servers that sent bytes that no request was waiting for."""
-    async with deps.engine.begin() as connection:
-        for name in sorted(stop.surplus_from):
-            data = {"id": name, "object": "connection"}
-            await webhooks.note_event(
-                connection,
-                claim.tenant,
-                WebhookEvent.SURPLUS_REPLIES,
-                claim.job_id,
-                data,
-                quiet_seconds=SURPLUS_QUIET_SECONDS,
-            )
+            async with deps.engine.begin() as connection:
+                await report_surplus(connection, claim.tenant, claim.job_id, stop.surplus_from)
 
 
 async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> None:
@@ -295,11 +278,12 @@ async def _give_back(
     suspects = await stop.suspects()
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
-        if suspects and isinstance(claim, Claim) and await shards.holds(connection, claim):
-            await _withdraw(connection, claim, suspects)
+        faulty = None
+        if suspects and await shards.holds(connection, claim):
+            faulty = await ask_again(connection, claim, suspects)
         failures = await shards.release(connection, claim, failed=error is not None)
         settled = status in ENDING and await settle(connection, claim.job_id, status)
-        why = None if error is None else _pause_error(error, failures, claim)
+        why = faulty if error is None else _pause_error(error, failures, claim)
         if why is not None:
             await jobs.move(
                 connection,
@@ -314,15 +298,6 @@ async def _give_back(
     await deps.queue.announce_shards(announced)
     if settled:
         await deps.queue.announce_finalize(claim.job_id)
-
-
-async def _withdraw(connection: AsyncConnection, claim: Claim, suspects: list[CallKey]) -> None:
-    """Delete what was made of replies that may belong to other requests; the shard's next run asks for it again."""
-    places = [(key.run or 0, key.item or 0, key.is_about_text) for key in suspects]
-    texts = {(run, item) for run, item, is_text in places if is_text}
-    judged = {(run, item) for run, item, is_text in places if not is_text}
-    log.warning("replies withdrawn", texts=len(texts), judged_texts=len(judged))
-    await stored_rows.withdraw(connection, claim, texts, judged)
 
 
 def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> JobError | None:

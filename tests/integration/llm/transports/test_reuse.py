@@ -186,6 +186,7 @@ class TestConnections:
         self, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(pool_module, "KEEPALIVE_SECONDS", 0.05)
+        monkeypatch.setattr(pool_module, "LINGER_SECONDS", 0.1)
         async with RawServer(echoes) as server:
             pool = open_pool(server)
             await asyncio.gather(*(pool.exchange(request(b"x"), soon()) for _ in range(5)))

@@ -28,6 +28,7 @@ from app.services.execution.response_cache import SharedReplies
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.shard_work import Batching, ShardDependencies
 from app.services.execution.stopping import MAX_SHARD_FAILURES
+from app.services.execution.suspect_replies import LateSuspects
 from app.services.job_context import JobContexts
 from app.services.jobs.control import cancel_job, pause_job, resume_job
 from app.services.jobs.view import view_job
@@ -126,6 +127,7 @@ class Worker:
             first_calls=first_calls,
             batching=Batching(BatchGateway(simulated_connections()), provider, 0.1, BATCH_CALLS),
             leases=LeaseKeeper(engine, 20.0),
+            late_suspects=LateSuspects(engine, self.queue, 2),
             contexts=JobContexts(engine),
             queue=self.queue,
             rules=rules,
