@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.judging.phrases import WORDS, whole_words
 from app.domain.judging.reply_claims import leads_elsewhere, taken_back
 from app.domain.judging.reply_text import FOREIGN, unquoted_lines
 from app.domain.judging.thoughts import after_thoughts
@@ -21,16 +22,15 @@ _LABEL = re.compile(
 """A sentence's number as an answer begins with it: at the beginning of a line, or after what ends another answer."""
 _BARE_LINE = re.compile(r"[*_`]*(\d{1,4})[*_`]*[ \t]*(?:[:=|)]|\.(?!\d)|->|→)[ \t]*(\S.*)")
 """An answer whose sentence's number lacks its "S": an option's number and its text look the same. "1.5" is no sentence's."""
+_LINE = re.compile(r"\S.*")
 _IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
 """An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
 _LIST = re.compile(
-    r"""([^\d\[{]{1,80}:\s*)?(?:```\w*\s*)?(?:\{\s*["'](\w+)["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
+    r"""([^\d\[{]{1,80}[:\uff1a]\s*)?(?:```\w*\s*)?(?:\{\s*["'](\w+)["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
 )
 """A list of scores, alone or as an object's first field."""
-_OF_ALL = re.compile(r"\b(?:above|all|these|those|scores|ratings)\b", re.IGNORECASE)
-_NO_SCORES = re.compile(
-    rf"{FOREIGN.pattern}|(?:the )?(?:options?|scale|allowed|valid)\b|(?:\w+_)?(?:ids?|ind(?:ex|ices))\b|sentences?\b|labels\b"
-)
+_OF_ALL = re.compile(whole_words(WORDS["of_all"]))
+_NO_SCORES = re.compile("|".join([FOREIGN.pattern, *WORDS["no_scores"]]))
 """Names of lists that are not scores."""
 _LIMIT = re.compile(r"""["'](?:max|min|scale|count)\w*["']\s*:\s*\d+""", re.IGNORECASE)
 """A field behind a list that limits the scores."""
@@ -48,11 +48,12 @@ _AROUND = " \t\r\n,;|{}"
 
 
 class _Part(NamedTuple):
-    """A part of a reply: the sentence's number, what is answered, and both as they stand there."""
+    """A part of a reply: the sentence's number, what is answered, both as they stand there, and where they begin."""
 
     label: int
     answer: str
     raw: str
+    start: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,7 @@ def read_grouped(
         or _numbered(text, labels)
         or _listed(text, labels)
     )
-    if _counts(found, asked) or (found and leads_elsewhere(text[: max(0, text.find(found[0].raw))])):
+    if _counts(found, asked) or (found and leads_elsewhere(text[: found[0].start])):
         found = []
     if not found and len(labels) == 1:
         return [GroupedReading(parse_verdict(raw, asked, cut_off=cut_off), raw)]
@@ -121,7 +122,7 @@ def read_grouped(
     readings = [_reading(parts.get(label, []), asked) for label in labels]
     is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
     last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
-    if not last and _OF_ALL.search(text.rpartition("\n")[2]):
+    if not last and _OF_ALL.search(text.rpartition("\n")[2].lower()):
         last = text.rpartition("\n")[2]
     is_remark = found and last and _LABEL.match(last) is None and found[-1].raw != last.strip(_AROUND)
     if is_remark and taken_back(last.lower(), 0, 0, frozenset()):
@@ -166,17 +167,19 @@ def _in_a_row(text: str) -> list[_Part]:
     found: list[_Part] = []
     end = 0
     while (answer := _IN_A_ROW.match(text, end)) is not None:
-        found.append(_Part(int(answer[1]), answer[2], answer[0].strip()))
+        found.append(_Part(int(answer[1]), answer[2], answer[0].strip(), answer.start()))
         end = answer.end()
     return found if end == len(text) else []
 
 
 def _objects(text: str) -> list[_Part]:
     """Return the objects of a list in which each names its sentence."""
-    objects = _OBJECT.findall(text) if _OBJECTS.match(text) else []
-    labels = [_OBJECT_LABEL.search(answer) for answer in objects]
-    named = zip(labels, objects, strict=True)
-    found = [_Part(int(label[1]), answer, answer) for label, answer in named if label is not None]
+    objects = list(_OBJECT.finditer(text)) if _OBJECTS.match(text) else []
+    found = [
+        _Part(int(label[1]), each[0], each[0], each.start())
+        for each in objects
+        if (label := _OBJECT_LABEL.search(each[0])) is not None
+    ]
     return found if len(found) == len(objects) else []
 
 
@@ -188,7 +191,12 @@ def _labelled(text: str) -> list[_Part]:
         closing = text.find("\n\n", found[-1].end())  # a remark about all sentences
         ends[-1] = closing if closing >= 0 else len(text)
     return [
-        _Part(int(label[1]), text[label.end() : end].strip(_AROUND), text[label.start() : end].strip(_AROUND))
+        _Part(
+            int(label[1]),
+            text[label.end() : end].strip(_AROUND),
+            text[label.start() : end].strip(_AROUND),
+            label.start(),
+        )
         for label, end in zip(found, ends, strict=False)  # without a label there is one end too many
     ]
 
@@ -216,12 +224,15 @@ def _counts(parts: list[_Part], asked: Dimension | Scale) -> bool:
 def _numbered(text: str, labels: Sequence[int]) -> list[_Part]:
     """Lines that are numbered as the sentences are; nothing if a line among or a number behind them says otherwise."""
     count = len(labels)
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    lines = list(_LINE.finditer(text))
     found = [
-        _Part(int(line[1]), line[2], line[0]) for line in map(_BARE_LINE.fullmatch, lines[:count]) if line
+        _Part(int(line[1]), line[2].rstrip(), line[0].rstrip(), line.start())
+        for line in (_BARE_LINE.match(text, each.start(), each.end()) for each in lines[:count])
+        if line
     ]
     in_order = [part.label for part in found] == list(labels)
-    return [] if any(map(str.isdigit, "".join(lines[count:]))) or not in_order else found
+    behind = text[lines[count - 1].end() :] if len(lines) >= count else ""
+    return [] if any(map(str.isdigit, behind)) or not in_order else found
 
 
 def _listed(text: str, labels: Sequence[int]) -> list[_Part]:
@@ -237,7 +248,7 @@ def _listed(text: str, labels: Sequence[int]) -> list[_Part]:
         or any(map(str.isdigit, _LIMIT.sub("", text[found.end() :])))
     ):
         return []
-    return [_Part(n, number, number) for n, number in zip(labels, numbers, strict=True)]
+    return [_Part(n, number, number, found.start(3)) for n, number in zip(labels, numbers, strict=True)]
 
 
 def _reading(parts: list[_Part], asked: Dimension | Scale) -> GroupedReading:

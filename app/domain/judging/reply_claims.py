@@ -5,14 +5,26 @@ negated, quoted, hypothetical, superlative and other people's scores have no for
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.judging.reply_text import BLANK, FOREIGN, WORDS, labelled
+from app.domain.judging.phrases import (
+    WORDS,
+    Phrases,
+    Stems,
+    all_words,
+    by_script,
+    has_any,
+    has_digit,
+    one_of,
+    whole_words,
+)
+from app.domain.judging.reply_text import BLANK, FOREIGN, labelled, with_denials
+from app.domain.judging.scale_words import Ends, OffTopic, ends_of, off_topic
 
 SCALE_MARK = "§"
 """Replaces a mention of the whole scale, such as "1 to 5"."""
@@ -21,122 +33,10 @@ _SHORTEST_LABEL = 4
 MOST_CLAIMS = 50
 
 
-_SPACED = re.compile(r"[\W\w]*[a-z\u00c0-\u04ff]")
-"""Matches a word of a script that separates words by spaces."""
-
-
-_LITERAL = re.compile(r"[^\W_](?![?*{])")
-"""Matches a pattern that begins with a letter or a digit."""
-_GROUP = re.compile(r"\(\?:([^()]*)\)(?![?*{])(.*)", re.DOTALL)
-"""Matches a pattern that begins with alternatives."""
-
-
-def _any(words: Iterable[str]) -> str:
-    return f"(?:{'|'.join(_grouped(words))})"
-
-
-def _grouped(words: Iterable[str], before: str = "", after: str = "") -> list[str]:
-    """Return alternatives grouped by their first letter, so that a search skips all groups but one.
-
-    Args:
-        words: The alternatives.
-        before: What must hold before a word, given behind its first letter, ``{}``: a search for a letter is several times as fast.
-        after: What must follow a word.
-    """
-    groups: dict[str, list[str]] = {}
-    for word in sorted(words, key=len, reverse=True):
-        groups.setdefault(word[0] if _LITERAL.match(word) else "", []).append(word)
-    others = groups.pop("", [])
-    found = [
-        f"{letter}{before.format(letter)}(?:{'|'.join(word[1:] for word in words)}){after}"
-        for letter, words in groups.items()
-    ]
-    return found + ([f"{before.format('')}(?:{'|'.join(others)}){after}"] if others else [])
-
-
-def _all(kind: str) -> list[str]:
-    return [word for words in WORDS[kind].values() for word in words]
-
-
-def _by_script(words: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Separate words of scripts with spaces from words of scripts without."""
-    spaced: list[str] = []
-    unspaced: list[str] = []
-    for word in words:
-        (spaced if _SPACED.match(word) else unspaced).append(word)
-    return spaced, unspaced
-
-
-_UNLESS_WITHIN, _UNLESS_BEGUN = r"(?<!\w{})", r"(?!\w)"
-"""Keep a word from matching within another word."""
-
-
-def _word(words: Iterable[str]) -> str:
-    """Alternatives as whole words; scripts without spaces have no word boundary."""
-    spaced, unspaced = _by_script(words)
-    return f"(?:{'|'.join([*_grouped(spaced, _UNLESS_WITHIN, _UNLESS_BEGUN), *_grouped(unspaced)])})"
-
-
-class _Phrases:
-    """Searches for phrases that begin and end as words do; in time that hardly depends on their number."""
-
-    def __init__(self, phrases: Iterable[str], before: str = r"[^a-z0-9_\u00df-\u04ff]") -> None:
-        spaced, unspaced = _by_script(phrases)
-        self._spaced = re.compile(rf"{before}{_any(_expanded(spaced))}(?!\w)")
-        self._unspaced = re.compile(_any(unspaced) if unspaced else "(?!)")
-
-    def in_(self, text: str) -> bool:
-        """Tell whether a text that begins with no letter has one of the phrases."""
-        return self._spaced.search(text) is not None or (
-            not text.isascii() and self._unspaced.search(text) is not None
-        )
-
-
-class _Stems:
-    """Tells whether a text may have one of several phrases: whether it has the letters with which one begins."""
-
-    def __init__(self, phrases: Iterable[str]) -> None:
-        stems = set(map(_stem, phrases))
-        stems = {stem for stem in stems if not any(other in stem for other in stems - {stem})}
-        self._plain = tuple(filter(str.isascii, stems))
-        self._foreign = tuple(stem for stem in stems if not stem.isascii())
-
-    def may_be_in(self, text: str) -> bool:
-        """Tell whether a text may have a phrase, in a tenth of the time of a search."""
-        return has_any(text, self._plain) or (not text.isascii() and has_any(text, self._foreign))
-
-
-def _stem(pattern: str) -> str:
-    """Return the plain text with which a word's pattern begins."""
-    pattern = re.sub(r"^\(\?<![^)]*\)", "", pattern)
-    found = re.match(r"[^\\\[\](?*+|{.]*(?![?*{])", pattern)
-    return found[0] if found else ""
-
-
-def has_any(text: str, words: Iterable[str]) -> bool:
-    """Tell whether a text has one of several pieces, also within words."""
-    for word in words:  # noqa: SIM110 - any() with a generator takes twice the time
-        if word in text:
-            return True
-    return False
-
-
-def has_digit(text: str) -> bool:
-    """Tell whether a plain text has a digit; a sixth of the time of a search."""
-    return has_any(text, "0123456789")
-
-
-def _expanded(phrases: Iterable[str]) -> Iterator[str]:
-    """Yield phrases that begin with alternatives once for each of these."""
-    for phrase in phrases:
-        found = _GROUP.fullmatch(phrase)
-        yield from (word + found[2] for word in found[1].split("|")) if found else (phrase,)
-
-
-OUT_OF = _any(WORDS["out_of"])
-NOT_APPLICABLE_WORDS = _any(WORDS["not_applicable"])
+OUT_OF = one_of(WORDS["out_of"])
+NOT_APPLICABLE_WORDS = one_of(WORDS["not_applicable"])
 OPENING = re.compile(
-    rf"\A(?:(?:q(?:uestion)?:[^\n]*\n\s*)?{_any(WORDS['roles'])}(?![^\n]*\n\s*b:)\s*[:\n]\s*|{_any(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$)))"
+    rf"\A(?:(?:q(?:uestion)?:[^\n]*\n\s*)?{one_of(WORDS['roles'])}(?![^\n]*\n\s*b:)\s*[:\n]\s*|{one_of(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$)))"
 )
 """Matches a role or an assent at the beginning of a reply."""
 
@@ -158,22 +58,22 @@ class Claim(NamedTuple):
 
 
 _ONLY_NOT_APPLICABLE = re.compile(NOT_APPLICABLE_WORDS)
-_NOT_APPLICABLE = _Stems(WORDS["not_applicable"])
+_NOT_APPLICABLE = Stems(WORDS["not_applicable"])
 _NOT_APPLICABLE_LINE = re.compile(rf"[:=]\s*{NOT_APPLICABLE_WORDS}")
 _NUMBER = r"[+-]?\d+(?:[.,]\d+)*"
 _ANY_NUMBER = re.compile(_NUMBER)
 _OPENING = r"[\s'(\[{]{0,8}"
 _CLOSING = r"[\s')\]}]{0,8}"
-_UNIT = rf"(?:\s?{_any(WORDS['units'])})?(?:\s?{_any(WORDS['endings'])})?"
+_UNIT = rf"(?:\s?{one_of(WORDS['units'])})?(?:\s?{one_of(WORDS['endings'])})?"
 _NOT_AFTER = r"(?!\w|[%°+/~^²]|[.,:-]\d|\s?\.\.|…|-(?:\w|$)|\s?[!(]{0,2}\?|\x00|\u0336)"
 _SPACED_LEADS, _UNSPACED_LEADS = map(
-    _any, _by_script([*_all("scores"), *_all("adjectives"), *WORDS["joints"]])
+    one_of, by_script([*all_words("scores"), *all_words("adjectives"), *WORDS["joints"]])
 )
 _VALUE = re.compile(
     rf"{_OPENING}(?:{_SPACED_LEADS}(?:[\s:]+|(?<='))|{_UNSPACED_LEADS}\s*|#\s*){{0,5}}{_OPENING}({_NUMBER})(?:st\b)?{_UNIT}{_NOT_AFTER}"
 )
 _TAIL = re.compile(
-    rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{_word([*WORDS['reasons'], *WORDS['after']])}|\s*{SCALE_MARK})"
+    rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{whole_words([*WORDS['reasons'], *WORDS['after']])}|\s*{SCALE_MARK})"
 )
 _DOUBTED = re.compile(
     r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much|(?:an? )?\d))|but|plus|minus|less|higher|lower|"
@@ -207,54 +107,55 @@ def _lines(text: str) -> Iterator[_Line]:
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|$)")
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?;])\s|\n")
 _BULLET = re.compile(r"^[^\S\n]*(?:[-•·+](?=\s+[^\W\d])|[|#>=]+)?[^\S\n]*")
-_CONCLUSION = re.compile(_word(_all("conclusions")))
-_LEADING = re.compile(rf"(?:{_word([*_all('conclusions'), *WORDS['connectives']])}[,:]?\s*)+")
+_LEADING = re.compile(
+    rf"(?:(?:({whole_words(all_words('conclusions'))})|{whole_words(WORDS['connectives'])})[,:]?\s*)+"
+)
 _CLAUSE = re.compile(
-    rf"[ ,:;(\[](?:(?<! ) *|(?<= )(?:- *| *(?={_word([*_all('conclusions'), *WORDS['connectives']])})))"
+    rf"[ ,:;(\[](?:(?<! ) *|(?<= )(?:- *| *(?={whole_words([*all_words('conclusions'), *WORDS['connectives']])})))"
 )
 """Matches what a clause of an English sentence begins with."""
-_FOREIGN_CLAUSE = re.compile(rf"[–—]\s*|{_CLAUSE.pattern}|(?={_any(_by_script(_all('conclusions'))[1])})")
-_ADVERB = (
-    rf"(?!{_any(WORDS['denials'])}\b)(?!(?:near|almost|possib|potential|initial|original|previous)ly)\w+ly"
+_FOREIGN_CLAUSE = re.compile(
+    rf"[–—]\s*|{_CLAUSE.pattern}|(?={one_of(by_script(all_words('conclusions'))[1])})"
 )
-_HYPOTHETICAL = _Phrases(_all("hypothetical"))
+_ADVERB = (
+    rf"(?!{one_of(WORDS['denials'])}\b)(?!(?:near|almost|possib|potential|initial|original|previous)ly)\w+ly"
+)
+_HYPOTHETICAL = Phrases(all_words("hypothetical"))
 _LONGEST_ATTRIBUTION = 120
-_ATTRIBUTED = re.compile(rf"{_word([*_all('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$")
+_ATTRIBUTED = re.compile(
+    rf"{whole_words([*all_words('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$"
+)
 _REMARK = re.compile(r"\s*note:\s*")
 """Matches what is a score's name in French and German, and begins a remark in English."""
 _ANNOUNCING = re.compile(
-    rf"{_word(_all('attributions'))}(?: (?:this|these|the following|as follows)(?: [^\W\d]+)?)?$"
+    rf"{whole_words(all_words('attributions'))}(?: (?:this|these|the following|as follows)(?: [^\W\d]+)?)?$"
 )
 _REFERENCE = re.compile(r"\bcorrect(?:ed)?\b.*\b(?:answer|response|result|output|value|number)")
 """Matches the name of what a graded response should have said."""
 _SOLUTION = re.compile(r"\banswer (?:is|would be|will be)\b")
 """Matches a statement that in the middle of a critique solves the task."""
-_NO_ANSWER = re.compile(rf"(?:^|:)\W*{_word(WORDS['not_answers'])}\s*[,:]\s*$")
-_FIRST_PERSON = re.compile(_word(WORDS["first_person"]))
-_DENIAL = _Phrases(WORDS["denials"])
-_DENIED_NUMBER = re.compile(
-    rf"(?:n't|{_word(WORDS['denials'])})[^\S\n]+(?:(?:[^\W\d]+(?:[^\S\n]|:)+){{0,2}}?(?:[^\S\n]|['(])*({_NUMBER})|(?:an? |the )?({BLANK}))"
+_HEADING = re.compile(whole_words(WORDS["headings"]))
+"""Matches the heading of a reason, behind which a statement is the judge's own."""
+_NO_ANSWER = re.compile(rf"(?:^|:)\W*{whole_words(WORDS['not_answers'])}\s*[,:]\s*$")
+_FIRST_PERSON = re.compile(whole_words(WORDS["first_person"]))
+_DENIAL = Phrases(WORDS["denials"])
+_NOT = re.compile("n't")
+_NUMBER_BEHIND = re.compile(
+    rf"[^\S\n]+(?:(?:[^\W\d]+(?:[^\S\n]|:)+){{0,2}}?(?:[^\S\n]|['(])*({_NUMBER})|(?:an? |the )?({BLANK}))"
 )
-_SCORE_NAME = re.compile(_any(_all("scores")))
-_GIVEN = re.compile(
-    r"\s*(?:based|given|since|because|as|considering|overall|in|on|for|therefore|thus|so|hence|after)\b"
-)
-_LIMITING = re.compile(
-    r"\W*(?:(?:at|in|on|for|by|from|under|to|up to|before|until|as far as|within|beyond|with|against|during|through)\b)[^,;:]*,\s*$"
-)
-"""Matches an adverbial before a statement that may limit it to a part, a time or somebody's view: "Under a generous reading,"."""
-_UNLIMITING = re.compile(
-    r"\W*(?:in (?:my|light|line|accordance|terms|view|conclusion|summary|short|sum|total|general|the end|all|addition|contrast|comparison|response|fact|context|the range|the context)|on (?:balance|the whole|(?:a|the|this|our) (?:\w+[ -]){0,3}scale)"
-    r"|for (?:this|these|that|all|the (?:given|above|provided|sentence|text|response|reasons?)|consistency|being|its|their|his|her|\w+(?:sion|ness|ism)\b)"
-    r"|by (?:the|these|this) (?:\w+ )?(?:criteria|criterion|scale|rubric|definitions?)|from (?:the|this|these|my|what) (?:above|text|sentence|evidence|analysis|given|statement|is|i|reading|information)\b|under (?:the|this|these) (?:rubric|scale|criteria|guidelines)"
-    r"|with (?:this|that|these|all|the|regard|respect|both|its|no)|to (?:sum|conclude|summari[sz]e|be|me|that end|determine|evaluate|rate|assess|score)|at (?:the end|the same|this point))"
-)
-_CONDITIONAL = re.compile(
-    r"\s+would (?:be (?:for|if|when|given)|need|require|mean|imply|have|apply|take|suit)\b"
-)
-"""Matches words behind a number that tell when it would be given."""
-_REASON = re.compile(rf"[\s(,;:.–—-]*{_word(WORDS['reasons'])}")
-_PERSON = re.compile(rf"(?:the |this )?{_word(WORDS['persons'])}")
+_SCORE_NAME = re.compile(one_of(all_words("scores")))
+_GIVEN = re.compile(rf"\s*{whole_words(WORDS['given'])}")
+_GIVEN_LEAD = re.compile(r"(?:based|given|considering|after|having)\b")
+_LIMITING = re.compile(rf"\W*{whole_words(all_words('limiting'))}[^,;:]*,\s*$")
+_UNLIMITING = re.compile(rf"\W*{one_of(all_words('unlimiting'))}")
+_MINUS = re.compile(r"-\s*$")
+_SEGMENT = re.compile(r"[,;.:]")
+_UNCONCLUDED = re.compile(r"\b(?:if|only|even|unless)\b[^,;:]*$")
+"""Matches what turns a conclusion into a condition ("if so", "only then")."""
+_CONDITIONAL = re.compile(rf"\s+would {whole_words(WORDS['conditional'])}")
+_REASON_WORD = whole_words(WORDS["reasons"])
+_REASON = re.compile(rf"[\s(,;:.–—-]*{_REASON_WORD}")
+_PERSON = re.compile(rf"(?:the |this )?{whole_words(WORDS['persons'])}")
 _DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
 _SPELLED_WORDS = (
     "\0",
@@ -263,43 +164,51 @@ _SPELLED_WORDS = (
 )
 _LOUD = (*"0123456789", *_SPELLED_WORDS, *'"<>{}[]|\\$`_', " '")
 """Pieces of text that may be a number, a quotation or a machine format."""
-_SPELLED = re.compile(rf"[\d\x00\W](?:(?<=[\d\x00])|{_any(WORDS['spelled'])}\b)")
+_SPELLED = re.compile(rf"[\d\x00\W](?:(?<=[\d\x00])|{one_of(WORDS['spelled'])}\b)")
 """Matches, in a text that begins with no letter, what may stand in the place of a number."""
-_RETRACTED = _Phrases(word for words in WORDS["retractions"]["anywhere"].values() for word in words)
+_RETRACTED = Phrases(word for words in WORDS["retractions"]["anywhere"].values() for word in words)
 _FAULT = re.compile(
-    rf"(?:{'|'.join(WORDS['judged_subjects'])})(?:(?!{_word(_all('scores'))})[^.;!?\n\d])*?{_word(WORDS['faults'])}(?![^.;!?\n]*\b(?:my|i)\b)"
+    rf"(?:{'|'.join(WORDS['judged_subjects'])})(?:(?!{whole_words(all_words('scores'))})[^.;!?\n\d])*?{whole_words(WORDS['faults'])}(?![^.;!?\n]*\b(?:my|i)\b)"
 )
 """Matches what a reason says is wrong with the judged text."""
-_CONDITION = re.compile(rf",? {_word(WORDS['conditions'])}")
+_CONDITION = re.compile(rf",? {whole_words(WORDS['conditions'])}")
 _LIMITED = re.compile(
-    rf"(?:[\W_]|{SCALE_MARK})*(?:[^\W\d]+[\s,]+){{0,2}}?{_word(WORDS['conditions'])}"
-    rf"|\s?[,;–—-]+\s*(?:(?:it|he|she|they|thus|so|some|one|many|others|people) )?(?:(?:would|might|could|may) )?{_word(_all('attributions'))}"
-    rf"|\s?[,;–—-]+\s*(?:the|this) [^\W\d]+ {_word(_all('attributions'))}\W*(?:\n|$)"
+    rf"(?:[\W_]|{SCALE_MARK})*(?:[^\W\d]+[\s,]+){{0,2}}?{whole_words(WORDS['conditions'])}"
+    rf"|\s?[,;–—-]+\s*(?:(?:it|he|she|they|thus|so|some|one|many|others|people) )?(?:(?:would|might|could|may) )?{whole_words(all_words('attributions'))}"
+    rf"|\s?[,;–—-]+\s*(?:the|this) [^\W\d]+ {whole_words(all_words('attributions'))}\W*(?:\n|$)"
 )
-_RETRACTING = re.compile(rf"[.!?;\n…(–—,-][\s'(\[–—-]{{0,8}}{_word(WORDS['retractions']['first'])}(?=\W|$)")
-_CHANGES = re.compile(_word(WORDS["changes"]))
+_RETRACTING = re.compile(
+    rf"[.!?;\n…(–—,-][\s'(\[–—-]{{0,8}}{whole_words(WORDS['retractions']['first'])}(?=\W|$)"
+)
+_REMARK_ON_OWN = re.compile(
+    rf"[.!?;\n(–—][\s'(\[–—-]{{0,8}}i(?:'(?:m|ve|d))?+(?=[ '])(?! {whole_words(WORDS['explaining'])})"
+)
+"""Matches the begin of a sentence in which the judge speaks of itself and does not explain its score."""
+_CHANGES = re.compile(whole_words(WORDS["changes"]))
 _CONCEDED = re.compile(
-    rf"^\W*(?:[^\W\d]+:\s*)?{_word(WORDS['concessions']['clauses'])}[^,.;!?\n]*,(?=\s*\w)"
-    rf"|^[^.;!?\n]*{_word(WORDS['concessions']['verbs'])}[^.;!?\n]*{_word(WORDS['concessions']['turns'])}"
+    rf"^\W*(?:[^\W\d]+:\s*)?{whole_words(WORDS['concessions']['clauses'])}[^,.;!?\n]*,(?=\s*\w)"
+    rf"|^[^.;!?\n]*{whole_words(WORDS['concessions']['verbs'])}[^.;!?\n]*{whole_words(WORDS['concessions']['turns'])}"
 )
 """Matches what a sentence concedes before its main point: "While one could argue for a 5, …", "It could be a 5, but …"."""
-_SCORE_LINE = re.compile(rf"\W*(?!note:)(?:[^\W\d]+ ){{0,2}}?{_word(_all('scores'))}[^:=\n]{{0,20}}[:=]")
+_SCORE_LINE = re.compile(
+    rf"\W*(?!note:)(?:[^\W\d]+ ){{0,2}}?{whole_words(all_words('scores'))}[^:=\n]{{0,20}}[:=]"
+)
 _RULED_OUT_BEHIND = re.compile(
-    rf"\b(?:not|no|than|unlike|nor)\s(?:an? )?{_NUMBER}|{_NUMBER} would (?:need|require|mean|imply|take|have)\b|\bconfidence\b[^,;\n%]*%|{_word(WORDS['reasons'])}.*",
+    rf"\b(?:not|no|than|unlike|nor)\s(?:an? )?{_NUMBER}|{_NUMBER} would (?:need|require|mean|imply|take|have)\b|\bconfidence\b[^,;\n%]*%|{whole_words(WORDS['reasons'])}.*",
     re.DOTALL,
 )
 """Matches numbers behind a score that belong to its reason."""
-_ORDINAL = re.compile(_word(WORDS["ordinals"]))
+_ORDINAL = re.compile(whole_words(WORDS["ordinals"]))
 _LETTER = re.compile(r"[^\W\d_]")
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
 _NAMED_NUMBER = re.compile(
-    rf"\W*([^\W\d][^\d().,:;\n]{{1,60}}?)\s?\((\d{{1,4}})\)(?=\s*(?:$|[.,;:]|[–—-]\s|{_word(WORDS['reasons'])}))"
+    rf"\W*([^\W\d][^\d().,:;=>→\n]{{1,60}}+)(?:[:=>→]\s?|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
 )
 """Matches words with a number in brackets: "Moderately introverted (2)"."""
 _ROW = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})+\s*$")
 _LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
 _BARE = re.compile(
-    rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?={_word(WORDS['reasons'])}|on an? ))?"
+    rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?={whole_words(WORDS['reasons'])}|on an? ))?"
 )
 
 
@@ -334,14 +243,16 @@ class Reader:
     head: re.Pattern[str]
     heading: re.Pattern[str]
     any_label: re.Pattern[str]
-    poles: tuple[re.Pattern[str] | None, re.Pattern[str] | None]
+    first_option: re.Pattern[str]
+    poles: tuple[Phrases | None, Phrases | None]
     not_applicable: int
     echo: str
-    ends: "Ends | None"
+    ends: Ends | None
     label_words: tuple[str, ...]
     longest_option: int
     legend: re.Pattern[str] | None
     elsewhere: tuple[re.Pattern[str], re.Pattern[str]] | None
+    off_topic: OffTopic
     names: dict[str, bool]
 
     def is_name(self, key: str) -> bool:
@@ -396,6 +307,11 @@ class Reader:
         option = self.option_of(found[2])
         return str(option) if option is not None and number in {None, str(option)} else None
 
+    def end_of_option(self, text: str) -> int:
+        """Return where an option's number and words end with which a plain reply begins, or 0."""
+        found = self.first_option.match(text)
+        return found.end() if found is not None and self.option_of(found[2]) == int(found[1]) else 0
+
     def rewritten(self, text: str) -> str:
         """Rewrite a plain reply into labelled lines, the first of which is empty; leave out a copy of the options."""
         if self.echo and self.echo in text:
@@ -408,8 +324,8 @@ class Reader:
         return (
             self.ends is not None
             and self.ends.may_name(text)
-            and any(pattern.search(text) for pattern in self.ends.signs)
-        )
+            and any(signs.in_("\n" + text) for signs in self.ends.signs)
+        ) or self.off_topic.is_stated_in(text)
 
     def claims(self, text: str, *, signed: bool) -> list[Claim]:
         """Return every place where a rewritten reply states its score, in their order."""
@@ -474,9 +390,9 @@ class Reader:
         """Numbers in brackets behind an option's words at the beginning of the first or the last line."""
         for line in {lines[0], lines[-1]}:
             found = _NAMED_NUMBER.match(line.text) if line.has_digit else None
-            if found and self._names(found[1], found[2]):
-                firm = not _other_number(line.text[found.end() :], found[2])
-                yield Claim(found[2], "", line.start + found.end(), firm)
+            if found and self._names(found[1], found[3]):
+                firm = not _other_number(line.text[found.end() :], found[3])
+                yield Claim(found[3], "", line.start + found.end(), firm)
 
     def _names(self, words: str, number: str) -> bool:
         """Tell whether words are an option's, or a degree and an end of the scale that fit the number."""
@@ -504,9 +420,10 @@ class Reader:
 
     def _stated(self, text: str, lines: list["_Line"], *, signed: bool) -> Iterator[Claim]:
         signs = _NOT_APPLICABLE.may_be_in(text) or self.has_label(text)
+        spelled = has_any(text, _SPELLED_WORDS)
         for index, line in enumerate(lines):
             after = lines[index + 1] if index + 1 < len(lines) else None
-            worded = signs or has_any(f"\n{line.text}", _SPELLED_WORDS)
+            worded = signs or (spelled and has_any(f"\n{line.text}", _SPELLED_WORDS))
             if not (worded or line.has_digit) and not (
                 after.has_digit if after is not None else _dangles(line.text)
             ):
@@ -568,7 +485,7 @@ class Reader:
             if start < done or (clause is _CLAUSE and sentence[start : start + 1].isdecimal()):
                 continue
             leading = _LEADING.match(sentence, start)
-            concluded = leading is not None and _CONCLUSION.search(leading[0]) is not None
+            concluded = leading is not None and leading[1] is not None
             head = self.head.match(sentence, leading.end() if leading else start)
             head = head or (self.head.match(sentence, start) if leading else None)
             if head is None:
@@ -576,19 +493,41 @@ class Reader:
                 if bare and not sentence[bare.end() :].strip(" .!)]'"):
                     yield Claim(bare[1], "", offset + bare.end())
                 continue
-            if signed and re.search(r"-\s*$", head[0]):
-                continue
-            if len(self.labels) == 1 and (
-                _REFERENCE.search(head[0]) or (not last and _SOLUTION.search(head[0]))
+            if (signed and _MINUS.search(head[0])) or (
+                len(self.labels) == 1 and self._is_solution(head[0], last)
             ):
                 continue
             done = head.end()
             before = sentence[:start].rstrip()
-            if _somebody_else(before) and (leading is None or before.endswith(":")):
+            if before.endswith(":"):
+                somebody_else = not self._is_own_lead(before[:-1])
+            else:
+                somebody_else = leading is None and _somebody_else(before)
+            if somebody_else:
                 continue
+            concluded = concluded and _UNCONCLUDED.search(before) is None
             claim = self._claim(sentence, rest, head, offset, concluded=concluded, last=last)
             if claim is not None:
                 yield claim
+
+    @staticmethod
+    def _is_solution(head: str, last: bool) -> bool:
+        """Tell whether a critique states the task's solution, not its score."""
+        return _REFERENCE.search(head) is not None or (not last and _SOLUTION.search(head) is not None)
+
+    def _is_own_lead(self, lead: str) -> bool:
+        """Tell whether words before a colon and a statement are the judge's: a score's name, an option or a reason's heading."""
+        words = _SEGMENT.split(lead)[-1].strip(" ('[")
+        leading = _LEADING.match(words + ":")
+        words = words[leading.end() :] if leading else words
+        return not _NO_ANSWER.search(lead + ":") and bool(
+            not words
+            or (self.head.fullmatch(words + ":") and not _REMARK.fullmatch(words + ":"))
+            or _HEADING.fullmatch(words)
+            or _FIRST_PERSON.match(words)
+            or (_GIVEN_LEAD.match(words) and _ATTRIBUTED.search(words + ":") is None)
+            or self.any_label.fullmatch(words)
+        )
 
     def _claim(  # noqa: PLR0911 - one return for each thing that keeps a statement from being read
         self,
@@ -694,7 +633,7 @@ class Reader:
         return (
             self.ends is None
             and _DENIED.search(words) is not None
-            and any(pole and pole.search(words) for pole in self.poles)
+            and any(pole and pole.in_("\n" + words) for pole in self.poles)
         )
 
     def states_nothing(self, text: str) -> bool:
@@ -705,12 +644,15 @@ class Reader:
             or _NOT_APPLICABLE.may_be_in(text)
             or _dangles(text)
             or _announces(text)
+            or (":" in text and with_denials(text, self.is_name) != text)
         )
 
     def fits(self, text: str, side: int) -> bool:
         """Tell whether what a text without options says of the scale surely fits a number on a side of it; see `contradicts`."""
         if self.ends is None:
             return len(self.labels) == 1
+        if side and self.off_topic.is_stated_in(text):
+            return abs(side) > 1
         return not self.ends.may_name(text) or (abs(side) == 1 and not self.contradicts(text, side))
 
     def contradicts(self, text: str, side: int) -> bool:
@@ -723,12 +665,14 @@ class Reader:
         own, other = self.poles[::-side]
         if own is None or other is None or not (self.ends is None or self.ends.may_name(text)):
             return False
-        if any(_DIRECTLY_DENIED.search(text[max(0, m.start() - 20) : m.start()]) for m in own.finditer(text)):
+        if any(
+            _DIRECTLY_DENIED.search(text, max(0, m.start() - 20), m.start() + 1) for m in own.found_in(text)
+        ):
             return True
         if self.ends is not None:
             own, other = self.ends.signs[::-side]
-        return own.search(text) is None and any(
-            _ASSERTED.search(text[max(0, m.start() - 50) : m.start()]) for m in other.finditer(text)
+        return not own.in_(text) and any(
+            _ASSERTED.search(text, max(0, m.start() - 50), m.start() + 1) for m in other.found_in(text)
         )
 
     def mentions(self, text: str) -> Iterator[tuple[int | None, int, bool, int]]:
@@ -804,7 +748,9 @@ def leads_elsewhere(before: str) -> bool:
 
 _ASKED = re.compile(r"\b(?:you|as|following|format)\b")
 """Matches what attributes the form of an answer, not the answer: "As requested:", "The scores that you asked for:"."""
-_FOREIGN_LEAD = re.compile(rf"(?:^|\bthe )(?:{FOREIGN.pattern})(?: [^\W\d]+){{0,2}}? {_word(_all('scores'))}")
+_FOREIGN_LEAD = re.compile(
+    rf"(?:^|\bthe )(?:{FOREIGN.pattern})(?: [^\W\d]+){{0,2}}? {whole_words(all_words('scores'))}"
+)
 
 
 def _other_number(tail: str, number: str) -> bool:
@@ -816,10 +762,13 @@ def _other_number(tail: str, number: str) -> bool:
 
 def denies(text: str, number: str) -> bool:
     """Tell whether a reply denies the score that it states, or one that it quotes."""
-    return ("n't" in text or _DENIAL.in_(text)) and any(
-        (found[2] or found[1] == number)
-        and _SCORE_NAME.search(text, max(0, found.start() - 40), found.start())
-        for found in _DENIED_NUMBER.finditer(text)
+    ends = [found.end() for found in _DENIAL.found_in(text)]
+    if "n't" in text:
+        ends += [found.end() for found in _NOT.finditer(text)]
+    return any(
+        (found[2] or found[1] == number) and _SCORE_NAME.search(text, max(0, end - _LONGEST_NAME), end)
+        for end in ends
+        if (found := _NUMBER_BEHIND.match(text, end)) is not None
     )
 
 
@@ -853,8 +802,12 @@ def taken_back(text: str, end: int, score: int, numbers: frozenset[str]) -> bool
 
 
 def _is_retracting(rest: str) -> bool:
-    rest = "\n" + rest
-    return _RETRACTED.in_(rest) or _RETRACTING.search(rest) is not None
+    rest = "\n" + rest.lstrip(" :")
+    return (
+        _RETRACTED.in_(rest)
+        or _RETRACTING.search(rest) is not None
+        or ((" i" in rest or "\ni" in rest) and _REMARK_ON_OWN.search(rest) is not None)
+    )
 
 
 def _same(words: str) -> str:
@@ -888,21 +841,23 @@ def reader(asked: Dimension | Scale) -> Reader:
         )
         for label in labels.values()
     ]
-    any_label = re.compile(rf"(?:(?<![\w.])(\d{{1,4}})\s?[).:–—-]\s?)?(?<!\w)({_any(words)})(?!\w)")
+    any_label = re.compile(rf"(?:(?<![\w.])(\d{{1,4}})\s?[).:–—-]\s?)?(?<!\w)({one_of(words)})(?!\w)")
     echo = re.sub(r"\s+", " ", dimension.options.lower()) if dimension else ""
     return Reader(
         labels,
         head,
         heading,
         any_label,
+        re.compile(rf"(\d{{1,4}})\s?[).:–—-]\s?({one_of(words)})(?=[.,;]|\s+[–—-]\s|\s+{_REASON_WORD})"),
         (_whole(poles[0]), _whole(poles[1])),
         scale.not_applicable,
         echo,
-        _ends(names, scale) if dimension else None,
+        ends_of(names, scale) if dimension else None,
         tuple({max(label.split(), key=len) for label in labels.values() if label}),
         max(map(len, [*labels.values(), *WORDS["not_applicable"]])) + _AROUND_OPTION,
         _legend(labels, scale),
         _elsewhere(names) if dimension and names & WORDS["dimensions"].keys() else None,
+        off_topic(names if dimension else frozenset(), scale.not_applicable),
         {},
     )
 
@@ -910,7 +865,7 @@ def reader(asked: Dimension | Scale) -> Reader:
 def _elsewhere(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what, before a statement and behind a score, says that it is about another dimension."""
     groups = ({name, *more} for name, more in WORDS["dimensions"].items() if name not in names)
-    others, own = _word(word for group in groups for word in group), _word(map(re.escape, names))
+    others, own = whole_words(word for group in groups for word in group), whole_words(map(re.escape, names))
     about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {others}"
     return re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}")
 
@@ -932,94 +887,8 @@ def _poles(labels: dict[int, str], scale: Scale) -> tuple[str, str]:
     return " ".join(low[same:]), " ".join(high[same:])
 
 
-class Ends(NamedTuple):
-    """Patterns of words for the ends of a dimension.
-
-    Attributes:
-        words: Cognates of the options' words for the lower and the upper end.
-        signs: These and other words, among them the trait's name with a direction ("low extraversion").
-        limits: The lowest and the highest score.
-        stems: How the words, signs and traits' names begin.
-    """
-
-    words: tuple[re.Pattern[str], re.Pattern[str]]
-    signs: tuple[re.Pattern[str], re.Pattern[str]]
-    limits: tuple[int, int]
-    stems: _Stems
-
-    def may_name(self, text: str) -> bool:
-        """Tell whether a text may have one of the signs or a trait's name."""
-        return self.stems.may_be_in(text)
-
-    def contradict(self, words: str, number: int) -> bool:
-        """Tell whether words about a number state the other end of the scale, another degree or the middle."""
-        middle, degree = sum(self.limits), _DEGREE.match(words)
-        side = (2 * number > middle) - (2 * number < middle)
-        named = self.may_name(words)
-        low, high = (named and any(_undenied(words, pattern)) for pattern in self.signs)
-        if number not in range(self.limits[0], self.limits[1] + 1):
-            return low != high
-        if side == 0 and not _NEUTRAL.match(words):
-            start = degree.end() if degree else 0
-            return low != high and any(pattern.match(words, start) for pattern in self.words)
-        if side and (low, high) == ((True, False) if side > 0 else (False, True)):
-            return True
-        if _NEUTRAL.match(words):
-            return side != 0 and not (low or high)
-        if degree is None or self.words[side > 0].match(words, degree.end()) is None:
-            return False
-        return (degree["strong"] is not None) != (number in self.limits)
-
-    def name(self, words: str, number: int) -> bool:
-        """Tell whether words are a degree and an end, in any language, and fit a number."""
-        degree = _DEGREE.match(words)
-        start = degree.end() if degree else 0
-        ends = [found.end() for pattern in self.words if (found := pattern.match(words, start))]
-        named = any(len(words) - end <= _LONGEST_ENDING for end in ends) or _NEUTRAL.fullmatch(words)
-        return bool(named) and not self.contradict(words, number)
-
-
-def _undenied(words: str, pattern: re.Pattern[str]) -> Iterator[bool]:
-    for found in pattern.finditer(words):
-        yield _DENIED_END.search(words, max(0, found.start() - 40), found.start()) is None
-
-
-_DENIED_END = re.compile(
-    rf"(?:n't\b|{_word([*WORDS['denials'], 'neither', 'nor', 'than', 'less', 'without', 'or'])})[^.;:]*$"
-)
-_LONGEST_ENDING = 3
-"""Characters that may follow a stem, as in 内向的です or "introvertierte"."""
-_NEUTRAL = re.compile(rf"{_word(WORDS['neutral'])}(?=\W|$)")
-_DEGREE = re.compile(rf"(?:(?P<strong>{_any(WORDS['strong'])})|{_any(WORDS['mild'])})\s?")
-
-
-@lru_cache(maxsize=256)
-def _ends(names: frozenset[str], scale: Scale) -> Ends | None:
-    """Return the words for the ends of a known dimension."""
-    found = next((ends for name, ends in WORDS["poles"].items() if name in names), None)
-    if found is None:
-        return None
-    much, little = (
-        rf"(?:{_any(WORDS[kind])} (?:(?:in|on|levels? of|degree of) )?)" for kind in ("much", "little")
-    )
-    low, high = _word(found["low_trait"]), _word(found["high_trait"])
-    words = re.compile(_word(found["low"])), re.compile(_word(found["high"]))
-    signs = (
-        rf"{words[0].pattern}|{_word(found['low_signs'])}|{much}{low}|{little}{high}|{low} is {_any(WORDS['much'])}\b",
-        rf"{words[1].pattern}|{_word(found['high_signs'])}|{much}{high}|{little}{low}|{high} is {_any(WORDS['much'])}\b",
-    )
-    patterns = re.compile(signs[0]), re.compile(signs[1])
-    return Ends(
-        words,
-        patterns,
-        (scale.minimum, scale.maximum),
-        _Stems(word for kind in found.values() for word in kind),
-    )
-
-
-def _whole(phrase: str) -> re.Pattern[str] | None:
-    words = r"[\s-]+".join(map(re.escape, phrase.split()))
-    return re.compile(_word([words])) if phrase else None
+def _whole(phrase: str) -> Phrases | None:
+    return Phrases([r"[\s-]+".join(map(re.escape, phrase.split()))]) if phrase else None
 
 
 def _names(dimension: Dimension) -> frozenset[str]:
@@ -1031,30 +900,30 @@ def _names(dimension: Dimension) -> frozenset[str]:
 
 @lru_cache(maxsize=256)
 def _head(names: frozenset[str], pole: str, short: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    dimension = _any(map(re.escape, names)) if names else "(?!)"
-    trait = _any(map(re.escape, [*names, *({pole, pole.replace(" ", "-")} if pole else ())]))
-    adjectives, nouns = _any(_all("adjectives")), _any(_all("scores"))
-    people = _any(WORDS["judged"])
-    judged = _any([*WORDS["objects"], *map(re.escape, names)])
+    dimension = one_of(map(re.escape, names)) if names else "(?!)"
+    trait = one_of(map(re.escape, [*names, *({pole, pole.replace(" ", "-")} if pole else ())]))
+    adjectives, nouns = one_of(all_words("adjectives")), one_of(all_words("scores"))
+    people = one_of(WORDS["judged"])
+    judged = one_of([*WORDS["objects"], *map(re.escape, names)])
     of_what = rf"(?:\s*[(\[][^()\[\]\n]{{0,40}}[)\]]|\s?{judged}(?![^\W_])){{0,10}}?"
     name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:(?:{people}'s )?{trait}[ -]?)?{nouns}|(?:{people}'s )?{dimension}(?: (?:score|rating|level))?)(?:[ -]{adjectives}){{0,2}}"
     field = rf"|(?<![(\[]){re.escape(short)}(?=\s*[:=])" if short else ""
     unspaced = r"(?![a-z\u00c0-\u04ff0-9])"
     unspaced_word = r"(?![a-z\u00c0-\u04ff])"
     separator = r"\s*(?::+|=>?|->|→|–|—|-(?=\s)|\|)\s*"
-    copula = rf"\s?{_any(_all('copulas'))}{unspaced_word}\s*:?\s*(?:{_word(_all('conclusions'))}\s*)?"
+    copula = rf"\s?{one_of(all_words('copulas'))}{unspaced_word}\s*:?\s*(?:{whole_words(all_words('conclusions'))}\s*)?"
     statements = [
         form.replace("<adverb>", _ADVERB)
         .replace("<object>", rf"{judged}(?:\s?{judged}){{0,9}}")
         .replace("<judged>", people)
         .replace("<name>", name)
         .replace("<score>", "(?:score|rating|grade|level)")
-        for form in _all("statements")
+        for form in all_words("statements")
     ]
     own = r"(?:,? (?:that )?i (?:would |will |'d )?(?:give|assign|choose|select|award)(?: (?:to )?(?:it|this(?: response| sentence| text)?|the response))?)?"
     head = (
-        rf"(?:(?:{name}{field}){unspaced}{of_what}{own}(?:{separator}|{copula})"
-        rf"|{_any(statements)}{unspaced_word}(?:\s*:)?\s*"
+        rf"(?:{whole_words(WORDS['opinions'])}\s*)?(?:(?:{name}{field}){unspaced}{of_what}{own}(?:{separator}|{copula})"
+        rf"|{one_of(statements)}{unspaced_word}(?:\s*:)?\s*"
         rf"|(?P<alone>(?:(?:the|my|final|overall) ){{0,3}}(?:option|answer|score|rating|choice)\s))"
     )
     return re.compile(head), re.compile(

@@ -7,18 +7,15 @@ import json
 import re
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
-from importlib.resources import files
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-import yaml
-
+from app.domain.judging.phrases import WORDS, one_of
 from app.domain.judging.thoughts import after_thoughts, first_turn
 
-WORDS: dict[str, Any] = yaml.safe_load(
-    files(__package__).joinpath("reply_words.yaml").read_text(encoding="utf-8")
-)
 LOST = "\0"
 """Replaces a character with a numeric value that is no digit, such as ½, ④ or ²."""
+DENIED = "\1"
+"""Replaces a field that denies the score beside it."""
 COMBINING = "\u0336"
 """Replaces any combining character: after a digit it may strike the digit out."""
 BLANK = "▒"
@@ -91,6 +88,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = _calls(text, is_name) if "<" in text else text
     text = _json(text, is_name, is_value, is_told) if "{" in text and ":" in text else text
     text = _tags(text, is_name) if "<" in text else text
+    text = with_denials(text, is_name) if ":" in text else text
     text = _DECLARED.sub(r"\1\2", text) if '"' in text else text
     text = _quotations(text, is_value) if '"' in text or "'" in text else text
     if "\\" in text or "$" in text:
@@ -107,7 +105,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     return text.replace("`", "").replace('"', "").replace("_", " ")
 
 
-_RULED_OUT = re.compile("|".join(WORDS["ruled_out"]))
+_RULED_OUT = re.compile(one_of(WORDS["ruled_out"]))
 _RULE = re.compile(
     r"^[^\S\n]*\|[^\S\n:|-]*-[^\S\n:|-]*(?:\n|$)|^[^\S\n]*\|[ :|-]+\|[^\S\n]*(?:\n|$)", re.MULTILINE
 )
@@ -159,7 +157,11 @@ def unquoted_lines(text: str) -> str:
     return _QUOTED_LINE.sub(BLANK, text)
 
 
-_SINGLE_QUOTED = re.compile(r"(?<![\w'])'(?=\S)((?:[^'\n]|(?<=\w)'(?=\w)){1,300})'(?!\w)")
+_CLOSED_ONLY = re.compile(
+    r"""^[^"\n]*[^"\s]"(?=[\s.,;)]|$)(?![^\n]*")|^[^'\n]*[.!?\d]'(?=\s|$)(?![^\n]*')""", re.MULTILINE
+)
+"""Matches the end of a quotation that begins before the line."""
+_SINGLE_QUOTED = re.compile(r"(?<![\w'])'(?=\S)((?:[^']|(?<=\w)'(?=\w)){1,300})'(?!\w)")
 
 
 def _quotations(text: str, is_value: IsValue) -> str:
@@ -172,13 +174,14 @@ def _quotations(text: str, is_value: IsValue) -> str:
         return f" {content} " if is_value(content) else BLANK
 
     text = _SINGLE_QUOTED.sub(lambda found: kept(found[1]), text) if "'" in text else text
+    text = _CLOSED_ONLY.sub(BLANK, text)
     parts = text.split('"')
     quoted = "".join(part if n % 2 == 0 else kept(part) for n, part in enumerate(parts))
     if len(parts) % 2:
         return quoted
     before, unpaired = "".join(p if n % 2 == 0 else kept(p) for n, p in enumerate(parts[:-1])), parts[-1]
-    line, newline, rest = unpaired.partition("\n")
-    return before + (line if is_value(line) else BLANK) + newline + rest
+    quotation, newline, rest = unpaired.partition("\n\n")
+    return before + (quotation if is_value(quotation) else BLANK) + newline + rest
 
 
 _ARGUMENT = re.compile(r"""<parameter(?:=| name=["'])([\w-]{1,40})["']?>([^<]{0,2000})</parameter>""")
@@ -222,6 +225,9 @@ def _tags(text: str, is_name: IsName) -> str:
         elif tag[1]:
             parts += [text[end : tag.start()], "\n"]
             end = tag.end()
+        elif _denies_score(tag[2], text[tag.end() : text.find("<", tag.end())].strip()):
+            parts += [text[end : tag.start()], DENIED]
+            end = tag.end()
         elif (
             tag.start() < last_end.get(tag[2], 0) and not text[end : tag.start()].rpartition("\n")[2].strip()
         ):
@@ -242,7 +248,7 @@ _JSON_TOKEN = re.compile(
 )
 _JSON_FIELD = re.compile(r"""["']([\w -]{1,40})["']\s*:\s*("(?:[^"\\\n]|\\.)*"|[^\s,}\]]+)""")
 _DIGITS = re.compile(r"\d+")
-_EMPTY = re.compile(r"null|none|unknown|unclear|undetermined")
+_EMPTY = re.compile(r"null|none|unknown|unclear|undetermined|true|false")
 _OWN_SCORE = re.compile(r"(?:final|overall)?[ _-]?(?:score|rating|grade|answer)")
 _DEEPEST = 6
 _ARGUMENTS = re.compile(r'("(?:arguments|parameters|args|input)"\s*:\s*)"(\{(?:[^"\\]|\\.)*\})"')
@@ -269,11 +275,48 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
             lines.append(f"answer: {value}")
         elif value is None:
             continue
+        elif _denies_score(key, value.strip()) or (
+            _ERROR_FIELD.search(key) and value.strip() not in _DENYING["negative"]
+        ):
+            told.append(DENIED)
         elif is_value(value):
             lines += [f"field: {value}"] * (not value.strip().isdecimal())
         elif is_told(value):
             told.append(f"{BLANK} {_DIGITS.sub(BLANK, value)}")
     return "\n".join([text[: start.start(1)], *told, *lines, *empty[:1], BLANK, text[end:].lstrip("]` \n")])
+
+
+_DENYING: dict[str, list[str]] = WORDS["denying_fields"]
+_ERROR_FIELD, _TRUE_FIELD, _FALSE_FIELD = (
+    re.compile(rf"(?<![^\W_])(?:{'|'.join(_DENYING[kind])})(?![^\W_])")
+    for kind in ("errors", "if_true", "if_false")
+)
+
+
+def with_denials(text: str, is_name: IsName) -> str:
+    """Mark lines that deny the reply's score: ``Valid: false``."""
+    return _FIELD_LINE.sub(
+        lambda found: DENIED if _denies_score(found[1], found[2]) and not is_name(found[1]) else found[0],
+        text,
+    )
+
+
+_FIELD_LINE = re.compile(
+    rf"^[\s*-]*([^\W\d][\w -]{{1,30}}?)[\s*]*:[\s*]*({'|'.join(filter(None, _DENYING['negative'] + _DENYING['affirmative']))})[\s.*]*$",
+    re.MULTILINE,
+)
+"""Matches a line with a field that is true or false."""
+
+
+def _denies_score(key: str, value: str) -> bool:
+    """Tell whether a field says that the score beside it does not count: ``"valid": false``, ``"retracted": true``."""
+    asserts = _FALSE_FIELD.search(key) is not None
+    if _TRUE_FIELD.search(key) or (asserts and _NEGATION.search(key)):
+        return value in _DENYING["affirmative"]
+    return asserts and (value in _DENYING["negative"] or _TRUE_FIELD.fullmatch(value) is not None)
+
+
+_NEGATION = re.compile(r"(?<![^\W_])(?:no|not|non|nicht|pas|não|не)(?![^\W_])")
 
 
 def _fields(body: str, is_name: IsName) -> Iterable[_Field]:

@@ -7,6 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from app.domain.instruments.dimension import Dimension, Scale
+from app.domain.judging.phrases import WORDS, has_any, has_digit
 from app.domain.judging.reply_claims import (
     MOST_CLAIMS,
     NOT_APPLICABLE_WORDS,
@@ -16,13 +17,11 @@ from app.domain.judging.reply_claims import (
     Claim,
     Reader,
     denies,
-    has_any,
-    has_digit,
     reader,
     taken_back,
     takes_nothing_back,
 )
-from app.domain.judging.reply_text import BLANK, COMBINING, LOST, WORDS, plain
+from app.domain.judging.reply_text import BLANK, COMBINING, DENIED, LOST, plain
 from app.domain.judging.thoughts import after_thoughts
 
 
@@ -133,9 +132,7 @@ def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Ver
     return None if verdict == NOT_APPLICABLE and found[2] else verdict
 
 
-def _in_words(  # noqa: C901, PLR0911 - one return for each reason
-    raw: str, scale: Scale, read: Reader, readings: dict[str, Verdict]
-) -> Verdict:
+def _in_words(raw: str, scale: Scale, read: Reader, readings: dict[str, Verdict]) -> Verdict:
     text = plain(raw)
     text = text[opening.end() :] if (opening := OPENING.match(text)) else text
     if not text:
@@ -143,6 +140,27 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     at_once = _beside_nothing(text, scale, read, readings)
     if at_once is not None:
         return at_once
+    before, last = _last_sentence(text)
+    before = _without_scale(before, scale)
+    if before and read.states_nothing(before) and not _DECLINED.search(before):
+        verdict = _in_common_form(last, scale, readings) or _in_claims(last, scale, read, readings)
+        if verdict.status is VerdictStatus.SCORED and read.fits(before, _side_of(verdict, scale)):
+            return verdict
+    return _in_claims(text, scale, read, readings)
+
+
+def _last_sentence(text: str) -> tuple[str, str]:
+    """Split a plain reply before its last sentence, unless that begins with a number, which may count a list's items."""
+    body = text.rstrip(" .!\n")
+    at = max(body.rfind(end) for end in (". ", ".\n", "! ", "!\n"))
+    last = text[at + 2 :].lstrip()
+    splits = body[max(0, at - 3) : at].isalpha() and not last[:1].isdecimal()
+    return (text[: at + 1], last) if at > 0 and splits else ("", text)
+
+
+def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
+    text: str, scale: Scale, read: Reader, readings: dict[str, Verdict]
+) -> Verdict:
     text = read.rewritten(text)
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
@@ -171,7 +189,8 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
     if _contradicts(text, number, claims, read, scale):
         return unparsed(Unread.CONTRADICTION)
     if (
-        _DECLINED.search(text)
+        (DENIED in text and verdict.score is not None)
+        or _DECLINED.search(text)
         or denies(text, str(number))
         or taken_back(text, claims[-1].end, number, frozenset(readings))
     ):
@@ -180,21 +199,25 @@ def _in_words(  # noqa: C901, PLR0911 - one return for each reason
 
 
 def _beside_nothing(text: str, scale: Scale, read: Reader, readings: dict[str, Verdict]) -> Verdict | None:
-    """Read a plain reply that is an option, or whose first or last line is one beside a reason that needs no reading."""
+    """Read a plain reply that is an option, or that begins or ends with one beside a reason that needs no reading."""
     option = read.bare_option(text)
     if option is not None:
         return readings.get(option, unparsed(Unread.NO_ANSWER))
-    first, _, behind = text.partition("\n")
-    before, _, last = text.rpartition("\n")
+    line = text.find("\n")
+    end = read.end_of_option(text) or (line if 0 < line <= _LONGEST_COMMON_FORM else text.find(". "))
+    first, behind = text[:end], text[end:]
     verdict = None
-    if behind and has_digit(first) and read.states_nothing(behind) and takes_nothing_back(behind):
-        verdict = _in_common_form(first, scale, readings) or readings.get(read.bare_option(first) or "")
-    elif before and has_digit(last) and read.states_nothing(before):
-        verdict = _in_common_form(last, scale, readings)
+    if end > 0 and has_digit(first) and read.states_nothing(behind) and takes_nothing_back(behind):
+        whole = behind[0] != "." or read.has_label(first)  # "4. The person …" may be a list's item
+        bare = readings.get(read.bare_option(first) or "") if whole else None
+        verdict = _in_common_form(first, scale, readings) or bare
+    elif line > 0:
+        before, _, last = text.rpartition("\n")
+        if has_digit(last) and read.states_nothing(before):
+            verdict, behind = _in_common_form(last, scale, readings), before
     if verdict is None or _DECLINED.search(text):
         return None
-    side = _side(scale.not_applicable if verdict.score is None else verdict.score, scale)
-    return verdict if read.fits(text, side) else None
+    return verdict if read.fits(behind, _side_of(verdict, scale)) else None
 
 
 def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
@@ -322,9 +345,15 @@ def _contradicts(text: str, number: int, claims: list[Claim], read: Reader, scal
         if not own and (same_line or _side(option, scale) != _side(number, scale)):
             return True
     side = _side(number, scale)
+    if abs(side) == 1 and read.off_topic.is_stated_in(text):
+        return True
     return (abs(side) == 1 and read.contradicts(text, side)) or any(
         read.misnames(claim.text, number) for claim in claims if claim.text
     )
+
+
+def _side_of(verdict: Verdict, scale: Scale) -> int:
+    return _side(scale.not_applicable if verdict.score is None else verdict.score, scale)
 
 
 def _side(option: int, scale: Scale) -> int:
