@@ -20,7 +20,6 @@ from app.db.batches.batches import Lease
 from app.db.execution import shards
 from app.db.health import is_away
 from app.db.jobs import jobs
-from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
 from app.domain.providers.failure import BATCH_NOT_FOUND, NO_BATCH_ENDPOINTS
 from app.ports import (
@@ -45,6 +44,7 @@ from app.services.execution.stopping import (
     settle,
 )
 from app.services.identifiers import new_uuid
+from app.services.keys.tenant_limits import is_resumed
 
 log = structlog.get_logger(__name__)
 
@@ -108,8 +108,8 @@ async def _advance(deps: ShardDependencies, held: Lease) -> None:
     except _LeaseLostError:
         return
     except CallNotAllowedError as error:
-        await _pause(deps, held, error.code, not_allowed(error))
-        seconds, failed, erred = LONGEST_BACKOFF_SECONDS, False, False  # resuming the job hastens it
+        await _pause(deps, held, error)
+        return
     except BatchTooLargeError as error:
         seconds, failed, erred = await _make_smaller(deps, held, error), False, False
     except ModelCallError as error:
@@ -370,12 +370,27 @@ async def _our_failure(deps: ShardDependencies, held: Lease, error: Exception) -
     if held.errors + 1 < MAX_SHARD_FAILURES:
         return
     with contextlib.suppress(Exception):
-        await _pause(deps, held, INTERNAL_ERROR, internal_error(error, batch=held.id))
+        async with deps.engine.begin() as connection:
+            await jobs.move(
+                connection,
+                held.job_id,
+                to=JobStatus.PAUSED,
+                reason=INTERNAL_ERROR,
+                error=internal_error(error, batch=held.id),
+            )
 
 
-async def _pause(deps: ShardDependencies, held: Lease, reason: str, error: JobError) -> None:
+async def _pause(deps: ShardDependencies, held: Lease, error: CallNotAllowedError) -> None:
+    """Pause a job one of whose calls is not allowed, unless its tenant was resumed meanwhile."""
     async with deps.engine.begin() as connection:
-        await jobs.move(connection, held.job_id, to=JobStatus.PAUSED, reason=reason, error=error)
+        if await is_resumed(connection, held.tenant, error):
+            await batches.release(connection, held, 0.0)
+            return
+        await jobs.move(
+            connection, held.job_id, to=JobStatus.PAUSED, reason=error.code, error=not_allowed(error)
+        )
+        # In the same transaction: resuming the job hastens it.
+        await batches.release(connection, held, LONGEST_BACKOFF_SECONDS)
 
 
 def _back_off(deps: ShardDependencies, times: int) -> float:

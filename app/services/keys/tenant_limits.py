@@ -96,6 +96,21 @@ async def payers(connection: AsyncConnection, tenant: str, capped_key: str | Non
     return Payers(capped_key, tenant if capped else None)
 
 
+async def is_resumed(connection: AsyncConnection, tenant: str, error: CallNotAllowedError) -> bool:
+    """Return whether a call was refused because its tenant was paused, and the tenant is paused no longer.
+
+    The tenant stays as it is until the transaction ends, so a job that the transaction pauses is among those that the
+    operator's next command resumes.
+    """
+    return error.code == TENANT_PAUSED and not await _is_paused(connection, tenant)
+
+
+async def _is_paused(connection: AsyncConnection, tenant: str) -> bool:
+    await lock_shared(connection, _lock_of(tenant))
+    _, paused = await tenant_limits.spending_state(connection, tenant)
+    return paused
+
+
 async def pause_tenant(engine: AsyncEngine, tenant: str) -> int:
     """Stop a tenant's jobs and refuse new ones; return the number of jobs paused now."""
     async with engine.begin() as connection:
@@ -106,9 +121,10 @@ async def pause_tenant(engine: AsyncEngine, tenant: str) -> int:
     paused = 0
     for job_id in active:
         async with engine.begin() as connection:
-            paused += await jobs.move(
-                connection, job_id, to=JobStatus.PAUSED, reason=TENANT_PAUSED, error=error
-            )
+            if await _is_paused(connection, tenant):
+                paused += await jobs.move(
+                    connection, job_id, to=JobStatus.PAUSED, reason=TENANT_PAUSED, error=error
+                )
     return paused
 
 

@@ -3,6 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from platform import python_version
 from typing import Any
@@ -79,8 +80,7 @@ def manifest(
     spec = context.spec
     return {
         "protocol": "paper" if spec.hardening is None else "hardened",
-        "versions": {"python": python_version(), "persona-assay": VERSION}
-        | {name: version(name) for name in PACKAGES},
+        "versions": dict(_versions()),
         "instrument": {
             "version": spec.instrument.version,
             "sha256": spec.instrument.content_hash,
@@ -123,6 +123,12 @@ def manifest(
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
         "deviations": [*deviations(spec, context.cells), *_repair_counts(repairs), *late],
     }
+
+
+@cache  # every lookup reads files
+def _versions() -> dict[str, str]:
+    own = {"python": python_version(), "persona-assay": VERSION}
+    return own | {name: version(name) for name in PACKAGES}
 
 
 def _hardening(hardening: Hardening) -> dict[str, Any]:

@@ -40,6 +40,7 @@ from app.services.execution.stop_signal import StoppedError, StopReason, StopSig
 from app.services.execution.stopping import MAX_SHARD_FAILURES, halt_job, internal_error, not_allowed, settle
 from app.services.execution.suspect_replies import ask_again, report_surplus
 from app.services.job_context import JobContext
+from app.services.keys.tenant_limits import is_resumed
 from app.services.sets.freeze import freeze_made
 from app.telemetry.metrics import SHARD_FAILURES
 from app.telemetry.tracing import shard_span
@@ -281,6 +282,8 @@ async def _give_back(
         faulty = None
         if suspects and await shards.holds(connection, claim):
             faulty = await ask_again(connection, claim, suspects)
+        if isinstance(error, CallNotAllowedError) and await is_resumed(connection, claim.tenant, error):
+            error = None
         failures = await shards.release(connection, claim, failed=error is not None)
         settled = status in ENDING and await settle(connection, claim.job_id, status)
         why = faulty if error is None else _pause_error(error, failures, claim)
