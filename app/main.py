@@ -181,7 +181,7 @@ PAGES = (
 """What browsers show."""
 
 
-def create_app(settings: Settings | None = None) -> FastAPI:
+def create_app(settings: Settings | None = None) -> DescribedApp:
     """The application, configured by the environment unless settings are given."""
     loaded = settings or load_settings()
     configure_logging(loaded)

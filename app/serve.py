@@ -14,7 +14,7 @@ from uvicorn.config import HTTP_PROTOCOLS
 from uvicorn.main import main
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from app.bootstrap import told_start
+from app.bootstrap import share_heaps, told_start
 
 FOLDERS = str(Path(__file__).parents[1])
 """Where uvicorn looks for modules before anywhere else; by itself it takes the working directory, where somebody's own may lie."""
@@ -158,5 +158,6 @@ class BoundedHttp(HttpToolsProtocol):
 
 if __name__ == "__main__":
     HTTP_PROTOCOLS["auto"] = "app.serve:BoundedHttp"
+    share_heaps()
     with told_start():
         main(default_map={"app_dir": FOLDERS})

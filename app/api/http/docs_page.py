@@ -1,5 +1,6 @@
 """`/docs`: the API's document as a page, by Swagger UI, without anything from the internet."""
 
+import asyncio
 import mimetypes
 import re
 from base64 import b64encode
@@ -17,6 +18,7 @@ from app.services.errors import NotFoundError
 
 router = APIRouter(include_in_schema=False)
 
+DOCUMENT = "/openapi.json"
 SCRIPT, STYLES, ICON = "swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png"
 PARAMETERS = {
     "tryItOutEnabled": True,
@@ -27,12 +29,19 @@ PARAMETERS = {
 _INLINE_SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 
 
+@router.get(DOCUMENT)
+async def document(request: Request) -> Response:
+    """The OpenAPI document."""
+    root = request.scope.get("root_path", "").rstrip("/")
+    return Response(await asyncio.to_thread(request.app.document, root), media_type="application/json")
+
+
 @router.get("/docs")
 async def docs(request: Request) -> Response:
     """The page; it runs Swagger UI's script and the few lines that start it, and asks this service alone."""
     root = request.scope.get("root_path", "").rstrip("/")
     page = get_swagger_ui_html(
-        openapi_url=f"{root}{request.app.openapi_url}",
+        openapi_url=f"{root}{DOCUMENT}",
         title=f"{request.app.title} – API",
         swagger_js_url=f"{root}/swagger/{SCRIPT}",
         swagger_css_url=f"{root}/swagger/{STYLES}",

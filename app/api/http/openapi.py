@@ -1,6 +1,8 @@
 """Adds responses and links to the OpenAPI document."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
+from threading import Lock
 from typing import Any
 
 from fastapi import FastAPI
@@ -50,6 +52,25 @@ TAGS = (
 
 class DescribedApp(FastAPI):
     """An application whose document also says which scope of a key each operation takes, and where its things are."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(
+            openapi_url=None, **options
+        )  # FastAPI's own route encodes the document for each request
+        self._lock = Lock()
+        self._documents: dict[str, bytes] = {}
+
+    def document(self, root: str) -> bytes:
+        """Return the document as JSON for clients that reach the service below a path; call it on a thread."""
+        with self._lock:
+            if root not in self._documents:
+                document = self.openapi()
+                servers = [{"url": root}] if root else []
+                document = document | {"servers": [*servers, *document["servers"]]}
+                self._documents[root] = json.dumps(
+                    document, ensure_ascii=False, separators=(",", ":")
+                ).encode()
+            return self._documents[root]
 
     def openapi(self) -> dict[str, Any]:
         """The document; made once."""
