@@ -15,7 +15,7 @@ from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
 
 _LABEL = re.compile(
-    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*(?:\{?\s*["']\w+["']\s*:\s*["']|sentence )?(?:S[ ]?|sentence[ ])(\d{1,4})[*_`"')\]>]*[ \t]*"""
+    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*(?:\{?[ \t]*["']\w+["']\s*:\s*["']|sentence )?(?:S[ ]?|sentence[ ])(\d{1,4})[*_`"')\]>]*[ \t]*"""
     r"""(?:[:\uff1a]|=>?|->|→|\||,\s*["']\w+["']\s*:|[.)–—-](?=\s)|(?=[ \t][+-]?\d+[ \t]*$))""",
     re.MULTILINE | re.IGNORECASE,
 )

@@ -150,7 +150,7 @@ _LIMITING = re.compile(rf"\W*{whole_words(all_words('limiting'))}[^,;:]*,\s*$")
 _UNLIMITING = re.compile(rf"\W*{one_of(all_words('unlimiting'))}")
 _MINUS = re.compile(r"-\s*$")
 _SEGMENT = re.compile(r"[,;.:]")
-_UNCONCLUDED = re.compile(r"\b(?:if|only|even|unless)\b[^,;:]*$")
+_UNCONCLUDED = re.compile(r"\b(?:if|only|even|unless)\b[^,;:]*$|^\W*(?:only if|unless)\b")
 """Matches what turns a conclusion into a condition ("if so", "only then")."""
 _CONDITIONAL = re.compile(rf"\s+would {whole_words(WORDS['conditional'])}")
 _REASON_WORD = whole_words(WORDS["reasons"])
@@ -205,7 +205,6 @@ _NAMED_NUMBER = re.compile(
     rf"\W*([^\W\d][^\d().,:;=>→\n]{{1,60}}+)(?:[:=>→]\s?|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
 )
 """Matches words with a number in brackets: "Moderately introverted (2)"."""
-_ROW = re.compile(rf"{_NUMBER}(?:\s+{_NUMBER})+\s*$")
 _LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
 _BARE = re.compile(
     rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?={whole_words(WORDS['reasons'])}|on an? ))?"
@@ -340,9 +339,6 @@ class Reader:
     def _bare(self, text: str, lines: list["_Line"]) -> Iterator[Claim]:
         """Numbers that begin the reply or its last line, or are a line's only content."""
         lines = lines if len(lines) <= 2 * MOST_CLAIMS else [*lines[:MOST_CLAIMS], *lines[-MOST_CLAIMS:]]
-        row = _ROW.match(lines[0].text) if len(lines) > 1 and lines[0].has_digit else None
-        if row is not None and len(numbers := set(row[0].split())) > 1:  # the scores of several texts
-            yield from (Claim(number, "", lines[0].start + row.end()) for number in numbers)
         for n, start, line in ((n, each.start, each.text) for n, each in enumerate(lines) if each.has_digit):
             lead = _LINE_LEAD.match(line)
             found = _BARE.match(line, lead.end() if lead else 0)
@@ -616,7 +612,7 @@ class Reader:
         if (
             self.ends is not None
             and len(sentence) <= _LONGEST_OPTION
-            and self.ends.contradict(_WHICH_IS.sub("", sentence), number)
+            and self.ends.contradict(sentence, number)
         ):
             return True
         words = _same(_LABEL_OR_REASON_END.split(words.lstrip(" .):-–—(!"), maxsplit=1)[0])
@@ -696,7 +692,6 @@ _LABEL_END = re.compile(r"[.;:\n(,]")
 _LABEL_OR_REASON_END = re.compile(r"[.;:\n(,]| because | since ")
 _CLAIM_END = re.compile(r"[.;\n]")
 _ANY_END = re.compile(r"[.!?;\n]")
-_WHICH_IS = re.compile(r"(?:which|that|i\.e\.?|and) (?:is |means )?|is |as ")
 _DENIED = re.compile(
     r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options|option(?!\W*(?:is\W*)?\d))\b"
 )

@@ -302,7 +302,7 @@ def with_denials(text: str, is_name: IsName) -> str:
 
 
 _FIELD_LINE = re.compile(
-    rf"^[\s*-]*([^\W\d][\w -]{{1,30}}?)[\s*]*:[\s*]*({'|'.join(filter(None, _DENYING['negative'] + _DENYING['affirmative']))})[\s.*]*$",
+    rf"^[ *-]*([^\W\d][\w -]{{1,30}}?)[ *]*:[ *]*({'|'.join(filter(None, _DENYING['negative'] + _DENYING['affirmative']))})[ .*]*$",
     re.MULTILINE,
 )
 """Matches a line with a field that is true or false."""

@@ -111,16 +111,13 @@ def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) 
     at_once = readings.get(raw) or _in_common_form(raw, scale, readings)
     if at_once is not None:
         return at_once
-    if len(raw) <= _LONGEST_REPEATED:
-        return _in_few_words(raw, asked)
-    return _in_words(raw, scale, reader(asked), readings)
+    return _in_few_words(raw, asked) if len(raw) <= _LONGEST_REPEATED else _in_words(raw, asked)
 
 
 @lru_cache(maxsize=4_096)
 def _in_few_words(raw: str, asked: Dimension | Scale) -> Verdict:
     """Remember short replies, such as ``Answer: 4) Moderately open-minded``: a judge sends each of them thousands of times."""
-    scale = asked.scale if isinstance(asked, Dimension) else asked
-    return _in_words(raw, scale, reader(asked), _readings(scale))
+    return _in_words(raw, asked)
 
 
 def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Verdict | None:
@@ -132,7 +129,9 @@ def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Ver
     return None if verdict == NOT_APPLICABLE and found[2] else verdict
 
 
-def _in_words(raw: str, scale: Scale, read: Reader, readings: dict[str, Verdict]) -> Verdict:
+def _in_words(raw: str, asked: Dimension | Scale) -> Verdict:
+    scale = asked.scale if isinstance(asked, Dimension) else asked
+    read, readings = reader(asked), _readings(scale)
     text = plain(raw)
     text = text[opening.end() :] if (opening := OPENING.match(text)) else text
     if not text:
@@ -143,24 +142,36 @@ def _in_words(raw: str, scale: Scale, read: Reader, readings: dict[str, Verdict]
     before, last = _last_sentence(text)
     before = _without_scale(before, scale)
     if before and read.states_nothing(before) and not _DECLINED.search(before):
-        verdict = _in_common_form(last, scale, readings) or _in_claims(last, scale, read, readings)
+        remembered = len(last) <= _LONGEST_REPEATED_SENTENCE
+        verdict = _in_common_form(last, scale, readings) or (
+            _in_repeated_sentence(last, asked) if remembered else _in_claims(last, asked)
+        )
         if verdict.status is VerdictStatus.SCORED and read.fits(before, _side_of(verdict, scale)):
             return verdict
-    return _in_claims(text, scale, read, readings)
+    return _in_claims(text, asked)
+
+
+@lru_cache(maxsize=4_096)
+def _in_repeated_sentence(text: str, asked: Dimension | Scale) -> Verdict:
+    """Remember short last sentences: a judge ends many replies with the same words and one of a few numbers."""
+    return _in_claims(text, asked)
 
 
 def _last_sentence(text: str) -> tuple[str, str]:
-    """Split a plain reply before its last sentence, unless that begins with a number, which may count a list's items."""
+    """Split a plain reply before its last sentence, unless a number that begins it may count a list's items."""
     body = text.rstrip(" .!\n")
     at = max(body.rfind(end) for end in (". ", ".\n", "! ", "!\n"))
     last = text[at + 2 :].lstrip()
-    splits = body[max(0, at - 3) : at].isalpha() and not last[:1].isdecimal()
+    counts = last.lstrip("([{'#*")[:1].isdecimal() and len(last) > len("[4].")
+    splits = body[max(0, at - 3) : at].isalpha() and not counts
     return (text[: at + 1], last) if at > 0 and splits else ("", text)
 
 
 def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
-    text: str, scale: Scale, read: Reader, readings: dict[str, Verdict]
+    text: str, asked: Dimension | Scale
 ) -> Verdict:
+    scale = asked.scale if isinstance(asked, Dimension) else asked
+    read, readings = reader(asked), _readings(scale)
     text = read.rewritten(text)
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
@@ -227,6 +238,7 @@ def _bare_number(text: str, readings: dict[str, Verdict]) -> Verdict:
 
 
 _LONGEST_REPEATED = 60
+_LONGEST_REPEATED_SENTENCE = 120
 _LONGEST_COMMON_FORM = 80
 _COMMON_FORM = re.compile(
     r"[\s*]*(?:(?:therefore|thus|so), )?(?:the )?(?:final |overall )?(?:score|rating|answer)(?:[*]*:| is:?)[\s*]*"
