@@ -495,14 +495,13 @@ class Reader:
                 continue
             done = head.end()
             before = sentence[:start].rstrip()
-            if before.endswith(":"):
-                somebody_else = not self._is_own_lead(before[:-1])
-            else:
-                somebody_else = leading is None and _somebody_else(before)
-            if somebody_else:
+            announced = before.endswith(":")
+            if (leading is None or announced) and _somebody_else(before):
                 continue
             concluded = concluded and _UNCONCLUDED.search(before) is None
             claim = self._claim(sentence, rest, head, offset, concluded=concluded, last=last)
+            if claim is not None and announced and not self._is_own_lead(before[:-1]):
+                claim = claim._replace(firm=False)
             if claim is not None:
                 yield claim
 
@@ -516,7 +515,7 @@ class Reader:
         words = _SEGMENT.split(lead)[-1].strip(" ('[")
         leading = _LEADING.match(words + ":")
         words = words[leading.end() :] if leading else words
-        return not _NO_ANSWER.search(lead + ":") and bool(
+        return bool(
             not words
             or (self.head.fullmatch(words + ":") and not _REMARK.fullmatch(words + ":"))
             or _HEADING.fullmatch(words)
