@@ -224,7 +224,10 @@ class RefusalLanguage(Form):
     script: str | None = None
     alone: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
-    declining_signs: tuple[str, ...]
+    refusal_signs: tuple[str, ...]
+    declining_signs: tuple[str, ...] = ("",)
+    meta_signs: tuple[str, ...] = ("",)
+    preface_signs: tuple[str, ...]
     terms: dict[Id, _Lines]
     lead_ins: _Lines
     model: _Lines
@@ -235,6 +238,7 @@ class RefusalLanguage(Form):
     disclosure: _Lines
     named: _Lines
     leaving: _Lines
+    preface: _Lines
 
 
 class ModelNamesForm(Form):

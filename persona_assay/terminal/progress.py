@@ -149,7 +149,7 @@ class JobProgress:
                 total=stage.total, completed=stage.done, complete_style="cyan", finished_style="green"
             )
             bars.add_row(stage.name, bar, stage.of_total, _failed(stage))
-        figures = Text(self.figures(), no_wrap=True, overflow="ellipsis")
+        figures = Text(self.figures())
         return Group(bars, figures, *(Text(words, style="warning") for words in self._warnings()))
 
     def line(self) -> str:

@@ -28,6 +28,8 @@ _SPEECH = (
 _OPENING_SPEECH = re.compile(rf"[\s*_#>]*{_SPEECH}[\s*_]*(?=[^\s*_])")
 _LATIN = re.compile("[a-z]")
 _ANY_SPEECH = re.compile(_SPEECH)
+_BEFORE_PREFACE = r"\W*(?:[^.!?,:\uff0c\u3002\uff01]{1,30}[!?,.:\uff0c\u3002\uff01]+\s*){0,2}"
+"""What may stand before a preface in its sentence, as ``Sure! As requested,``."""
 
 
 class Refusal(StrEnum):
@@ -52,11 +54,15 @@ class LanguageRules:
         meta: What a character does not speak about: the role as a role, the prompt, the model's rules.
         disclosure: What a sentence has in which the model says that it is one.
         leaving: What a sentence has in which the model leaves its role.
+        preface: How one of the first sentences begins that presents the text as the persona's, from outside the role.
         script: A letter of the language; unset for Latin script.
         alone: Plain texts; one of them shows a text to be in this language alone.
         named: What a sentence has in which the model names itself, its maker or its training.
         signs: Plain texts, one of which each ``disclosure`` and ``leaving`` has; none given: all are matched.
+        refusal_signs: Plain texts, one of which each ``model``, ``either``, ``aside`` and ``declining`` has.
         declining_signs: Plain texts, one of which each ``declining`` has.
+        meta_signs: Plain texts, one of which each ``meta`` has.
+        preface_signs: Plain texts, one of which each ``preface`` has.
     """
 
     terms: Mapping[str, tuple[str, ...]]
@@ -68,11 +74,15 @@ class LanguageRules:
     meta: tuple[str, ...] = ()
     disclosure: tuple[str, ...] = ()
     leaving: tuple[str, ...] = ()
+    preface: tuple[str, ...] = ()
     script: str | None = None
     alone: tuple[str, ...] = ()
     named: tuple[str, ...] = ()
     signs: tuple[str, ...] = ()
-    declining_signs: tuple[str, ...] = ()
+    refusal_signs: tuple[str, ...] = ("",)
+    declining_signs: tuple[str, ...] = ("",)
+    meta_signs: tuple[str, ...] = ("",)
+    preface_signs: tuple[str, ...] = ()
 
 
 class _Language:
@@ -94,26 +104,35 @@ class _Language:
         self.aside = _compile(aside)
         self.alone = rules.alone
         self._signs = rules.signs
-        self._declining_signs = rules.declining_signs
+        self._refusal_signs = rules.refusal_signs
+        self._declining_signs, self._meta_signs = rules.declining_signs, rules.meta_signs
         self._named = [_compile(_loose(_any_of((each,), known))) for each in rules.named]
         self.disclosure = _compile(_any_of(rules.disclosure + rules.named + rules.leaving, known))
+        self._preface_signs = rules.preface_signs
+        self._preface = _compile(_BEFORE_PREFACE + _any_of(rules.preface, known))
         self._declining = _compile(_any_of(rules.declining, known))
-        self._meta = _compile(_any_of(rules.meta + rules.disclosure + rules.leaving, known))
+        self._meta = _compile(_any_of(rules.meta, known))
         self._answered = _compile(known.get("answered", "(?!)"))
 
-    def may_decline(self, text: str) -> bool:
-        """Tell whether a sentence of a text may decline."""
-        return _has_any(text, self._declining_signs)
+    def may_refuse(self, text: str) -> bool:
+        """Tell whether a sentence of a text may refuse."""
+        return _has_any(text, self._refusal_signs)
 
     def declines(self, sentence: str) -> bool:
         """Tell whether a sentence declines and speaks of the model, its rules or the role as a role."""
-        if (
-            not self.may_decline(sentence)
-            or not self._declining.search(sentence)
-            or not self._meta.search(sentence)
-        ):
+        if not _has_any(sentence, self._declining_signs):
+            return False
+        may_be_meta, may_disclose = _has_any(sentence, self._meta_signs), self.may_disclose(sentence)
+        if not (may_be_meta or may_disclose) or not self._declining.search(sentence):
+            return False
+        is_meta = may_be_meta and self._meta.search(sentence)
+        if not is_meta and not (may_disclose and self.disclosure.search(sentence)):
             return False
         return not self._answered.search(sentence)
+
+    def is_preface(self, sentence: str) -> bool:
+        """Tell whether a sentence presents the text as the persona's."""
+        return _has_any(sentence, self._preface_signs) and self._preface.match(sentence) is not None
 
     def may_disclose(self, text: str) -> bool:
         """Tell whether a sentence of a text may disclose the model or leave the role.
@@ -191,33 +210,39 @@ class RefusalRules:
         return self._read(text, unsure=True)
 
     def breaks(self, text: str, sentences: Sequence[Unit]) -> tuple[Unit, ...]:
-        """Return the sentences of a text in which the model says that it is one, or leaves its role."""
+        """Return the sentences of a text in which the model says that it is one, leaves its role, or presents the persona's text."""
         whole = _plain(text).lower()
-        languages = [each for each in self._languages(whole) if each.may_disclose(whole)]
+        known = self._languages(whole)
+        first = [each for each in sentences[: self.sentences] if self._is_preface(each, known)]
+        languages = [each for each in known if each.may_disclose(whole)]
         if not languages and not self._ends_of_marks(whole):
-            return ()
-        return tuple(each for each in sentences if self._breaks(_plain(each.text).lower(), languages))
+            return tuple(first)
+        return tuple(
+            each for each in sentences if each in first or self._breaks(_plain(each.text).lower(), languages)
+        )
+
+    def _is_preface(self, unit: Unit, languages: Iterable[_Language]) -> bool:
+        sentence = _plain(unit.text).lower()
+        return any(each.is_preface(sentence) for each in languages)
 
     def _read(self, text: str, *, unsure: bool) -> Refusal:
         said = _plain(text.lstrip()[: self.window])
         opening = said.lower()
-        languages = self._languages(opening)
-        marks = self._ends_of_marks(opening)
+        known = self._languages(opening)
+        languages = [each for each in known if each.may_refuse(opening)]
+        marks = self._ends_of_marks(opening) if languages else ()
         if any(each.aside.search(opening, end, end + _REMARK) for end in marks for each in languages):
             return Refusal.YES
-        if _OPENING_SPEECH.match(opening):
+        if not (languages or unsure) or _OPENING_SPEECH.match(opening):
             return Refusal.NO
         action = _ACTION.match(opening)
         found, rest = _refusals(opening, action.end() if action else 0, self.sentences, languages)
         if not all(any(match.groups()) for match in found):
             return Refusal.YES
-        if (
-            (found and not action)
-            or self._declines(opening, [each for each in languages if each.may_decline(opening)])
-        ) and not self._in_story.search(said):
+        if ((found and not action) or self._declines(opening, languages)) and not self._in_story.search(said):
             return Refusal.YES
         if unsure and (
-            found or _refusals(opening, rest, self.window, languages)[0] or self._breaks(opening, languages)
+            found or _refusals(opening, rest, self.window, languages)[0] or self._breaks(opening, known)
         ):
             return Refusal.UNSURE
         return Refusal.NO

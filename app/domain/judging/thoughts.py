@@ -47,7 +47,7 @@ def split_thoughts(text: str) -> Reply:
     """
     # Every mark contains one of these, and few texts do; the check takes 1 µs, the search for marks 30.
     marked = "<" in text or "&lt;" in text or "think|" in text or "▷" in text or "\uff1c" in text
-    marked = marked or ("]" in text and _BRACKETS.search(text) is not None)
+    marked = marked or (("]" in text or "/" in text) and _BRACKETS.search(text) is not None)
     marked = marked or "\nUser:" in text or "\nUSER:" in text or "\nHuman:" in text or "\n### " in text
     spoken = (text.lstrip() if text[:1].isspace() else text)[:_LONGEST_PHRASE].lower()
     phrased = spoken.startswith(_PHRASE_STARTS)
@@ -62,12 +62,13 @@ def split_thoughts(text: str) -> Reply:
             return found or Reply(None, text)
     if label is not None and (answer := _ANSWER_LABEL.search(text, label.end())):
         return _between(text[label.end() : answer.start()], text[answer.end() :])
+    whole, text = text, _without_cut_token(text)
     start = _START.match(text)
     rest = text[start.end() :] if start else text
     if _HARMONY.match(rest) or _HARMONY_LATER.search(rest):
         return _harmony(rest)
-    reply = _unwrapped(_Tagged(rest).read())
-    return Reply(None, text) if not reply.answer and _ONLY_PAIR.fullmatch(rest) else reply
+    reply = _without_label(_unwrapped(_Tagged(rest).read()))
+    return Reply(None, whole) if not reply.answer and _ONLY_PAIR.fullmatch(rest) else reply
 
 
 def after_thoughts(text: str) -> str:
@@ -118,7 +119,7 @@ class _Tagged:
             return self._reply()
         rest = self._text[self._begin :]
         if self._block:
-            wrapped = _unwrapped(Reply(None, rest))
+            wrapped = _unwrapped(Reply(None, rest), within_thoughts=True)
             self._thoughts.append(wrapped.thoughts or _before_end_token(rest))
             rest = wrapped.answer if wrapped.thoughts else ""
         elif not self._begin:
@@ -260,11 +261,30 @@ def _before_end_token(thoughts: str) -> str:
     return thoughts[: found.start()] if found else thoughts
 
 
-def _unwrapped(reply: Reply) -> Reply:
-    """Take an answer out of its wrapper; what stands beside it joins the thoughts."""
+def _without_cut_token(text: str) -> str:
+    """Remove an end token at the end of a text whose own end is missing, as ``<|im_end``."""
+    place = text.rfind("<", -_LONGEST_END)
+    tail = text[place:].rstrip().lower() if place >= 0 else ""
+    if len(tail) < _SHORTEST_CUT and tail not in ("<|", "</"):
+        return text
+    is_cut = _CUT_TOKEN.fullmatch(tail) or any(end.startswith(tail) and end != tail for end in _ENDS)
+    return text[:place].rstrip() if is_cut else text
+
+
+def _without_label(reply: Reply) -> Reply:
+    """Remove a label before an answer that follows thoughts, as ``**Final Answer:**``."""
+    label = _ANSWER_LABEL.match(reply.answer.lstrip()) if reply.thoughts else None
+    return reply if label is None else reply._replace(answer=reply.answer.lstrip()[label.end() :].lstrip())
+
+
+def _unwrapped(reply: Reply, *, within_thoughts: bool = False) -> Reply:
+    """Take an answer out of its wrapper; what stands beside it joins the thoughts.
+
+    Within thoughts that are not closed, a wrapper that opens ends them.
+    """
     start = _START.match(reply.answer)
     answer = reply.answer[start.end() :] if start else reply.answer
-    if "<" not in answer:
+    if "<" not in answer and "/" not in answer:
         return reply._replace(answer=answer)
     opening = closing = None
     for found in _WRAPPER.finditer(answer):
@@ -283,7 +303,7 @@ def _unwrapped(reply: Reply) -> Reply:
         answer[: opening[0].start()] if opening else "",
         answer[closing.end() :] if closing else "",
     )
-    if (opening is None and closing is None) or (before.strip() and closing is None):
+    if (opening is None and closing is None) or (before.strip() and closing is None and not within_thoughts):
         return reply._replace(answer=answer)
     if after.strip() and (
         opening is None or before.strip()
@@ -350,8 +370,8 @@ def _mark_of(found: re.Match[str]) -> _Mark | None:
 def _is_opening(found: re.Match[str], name: str) -> bool:
     """Return whether what a tag of this name needs beside it is there."""
     text = found.string
-    if found["bracketed"]:  # [thinking] alone is a stage direction
-        return text.find(f"[/{found['bracketed']}]", found.end(), found.end() + _FARTHEST) >= 0
+    if found["bracketed"]:
+        return _is_closed(found)
     if found[0][0] == "\uff1c":  # brackets around a heading
         return text.find(f"/{found['name']}", found.end(), found.end() + _FARTHEST) >= 0
     if name == "summary":
@@ -365,18 +385,23 @@ def _is_opening(found: re.Match[str], name: str) -> bool:
     return any(word in attributes or title.startswith(word) for word in needed)
 
 
+def _is_closed(found: re.Match[str]) -> bool:
+    """Return whether a name in brackets has its closing mark: ``[thinking]`` alone is a stage direction."""
+    closing = f"{found['bracket'][0]}/{found['bracketed']}"
+    return found.string.find(closing, found.end(), found.end() + _FARTHEST) >= 0
+
+
 def _wrapper_of(found: re.Match[str]) -> _Mark | None:
     """Return the part of a tag in the wrapper of an answer; ``None`` for other tags."""
     if found["literal"] is not None:
         literal: _Mark = _LITERALS[found["literal"].lower()]
         return literal
-    if found["bracketed"]:
+    slash = found["slash"] or found["bracket_slash"]
+    if found["bracketed"] and not slash and not _is_closed(found):
         return None
-    words, closes = _without_side(found["name"].lower())
+    words, closes = _without_side((found["name"] or found["bracketed"]).lower())
     answers = words <= _ANSWER_WORDS | _FILLERS and not words.isdisjoint(_ANSWER_WORDS)
-    return (
-        _Mark(" ".join(sorted(words)), "close" if closes or found["slash"] else "open") if answers else None
-    )
+    return _Mark(" ".join(sorted(words)), "close" if closes or slash else "open") if answers else None
 
 
 @lru_cache(4096)
@@ -420,7 +445,7 @@ def _marks(literals: Sequence[str]) -> re.Pattern[str]:
         rf"(?P<literal>{_any(literals)})"
         r"|(?:\\?<|&lt;|\uff1c)(?P<bar>[|\uff5c]?) ?(?P<slash>/?) ?[|\uff5c]?(?P<name>(?:[^\W\d]|\u2581)[\w:.|\u2581-]{0,48}?)"
         r"(?P<attributes>\s[^<>]{0,300})? ?[|\uff5c]?(?:\\?>|&gt;|\uff1e)"
-        r"|\[(?P<bracket_slash>/?)(?P<bracketed>[^\W\d_][\w-]{2,30})\]",
+        r"|(?P<bracket>[\[(\u00ab]|\{{1,2})(?P<bracket_slash>/?)(?P<bracketed>[^\W\d_][\w-]{2,30})(?:[\])\u00bb]|\}{1,2})",
         re.IGNORECASE,
     )
 
@@ -454,7 +479,13 @@ _ATTRIBUTES = {form["tag"]: form["attribute"] for form in _FORMS["thoughts"] if 
 _MARK = _marks([mark for mark in (*_THOUGHTS, *_ENDS) if mark not in _TAG_ENDS])
 _WRAPPER = _marks([*_WRAPPERS])
 _END = re.compile(_any([*_ENDS]), re.IGNORECASE)
-_START = re.compile(rf"\s*(?:(?:{_any([form['token'] for form in _FORMS['starts']])})\s*)+")
+_LONGEST_END, _SHORTEST_CUT = max(map(len, _ENDS)) + 4, 3
+_CUT_TOKEN = re.compile(r"<[|\uff5c][\w\u2581]{0,40}[|\uff5c]?")
+_ECHOED = "|".join(
+    rf"{re.escape(form['open'])}[\s\S]{{0,{_FARTHEST}}}?{re.escape(form['close'])}"
+    for form in _FORMS["echoes"]
+)
+_START = re.compile(rf"\s*(?:(?:{_any([form['token'] for form in _FORMS['starts']])}|{_ECHOED})\s*)+")
 _TURN_START = re.compile(
     rf"\s*(?:(?:{_any([form['token'] for form in _FORMS['starts'] if form['token'][0] in '<['])})\s*)+"
 )
@@ -474,7 +505,7 @@ _ONLY_PAIR = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BRACKETS = re.compile(
-    rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])}|/[\w-]*(?:{_any([*_THOUGHT_WORDS])})[\w-]*\])",
+    rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])})|[\[({{\u00ab]/[\w-]*(?:{_any([*_THOUGHT_WORDS])})[\w-]*[\])}}\u00bb]",
     re.IGNORECASE,
 )
 
@@ -514,8 +545,11 @@ _TO_USER = {"final", "user"}
 
 _TOKEN = re.compile(
     r"<[|\uff5c][^<>|\uff5c\n]{1,40}[|\uff5c]?>|<[^<>|\uff5c\n]{1,40}[|\uff5c]>|<[A-Za-z]{3,}_?\d+>|\u25c1[^\u25b7\n]{1,40}\u25b7"
+    rf"|{_any([form['token'] for form in _FORMS['ends'] if form['token'].startswith(('[', '<<'))])}"
 )
-_OPENING = re.compile(r"\s*(?:<([^\W\d][\w:.-]{0,39})(?:\s[^<>\n]{0,300})?>|\[([A-Z][A-Z_]{2,39})\])")
+_OPENING = re.compile(
+    r"\s*(?:<(?P<tag>[^\W\d][\w:.-]{0,39})(?:\s[^<>\n]{0,300})?>|(?P<bracket>[\[({\u00ab])(?P<name>[^\W\d][\w-]{2,39})[\])}\u00bb])"
+)
 _OPENED = re.compile(r"<([^\W\d][\w:.-]{0,39})")
 _CLOSING = re.compile(r"</([^\W\d][\w:.-]{0,39})>")
 _FORMATTING = frozenset(_FORMS["formatting"])
@@ -528,13 +562,13 @@ def unknown_marks(answer: str) -> tuple[str, ...]:
     These are tokens such as ``<|name|>`` anywhere, a tag with its closing tag or on its own line at the start, and a closing tag
     without an opening one. Tags that format text, as in HTML, are known.
     """
-    if "<" not in answer and "\u25c1" not in answer and answer[:1] != "[":
+    if "<" not in answer and "\u25c1" not in answer and "[" not in answer and "/" not in answer:
         return ()
     found = [token for token in _TOKEN.finditer(answer) if not _is_mention(answer, token)]
     opening = _OPENING.match(answer)
-    if opening is not None and (opening[1] or "").lower() not in _FORMATTING:
-        closing = f"</{opening[1]}>" if opening[1] else f"[/{opening[2]}]"
-        own_line = opening[1] and answer[opening.end() : opening.end() + 1] == "\n"
+    if opening is not None and (opening["tag"] or "").lower() not in _FORMATTING:
+        closing = f"{opening['bracket'] or '<'}/{opening['tag'] or opening['name']}"
+        own_line = opening["tag"] and answer[opening.end() : opening.end() + 1] == "\n"
         if own_line or closing in answer:
             found.append(opening)
     if "</" in answer:

@@ -68,13 +68,19 @@ _SCORE_WORD, _FINAL = _pattern(_any("scores")), _pattern(_any("final"))
 _SCORE_NUMBER = re.compile(
     r"(?<![\w.,:–-])(?<!to )(?<!and )[*_(\"']*[1-5](?![\w%])(?![.,:–-]\d)(?!\s*(?:-|–|to|and|goals?|points?)\s*\d)"
 )
+_OF_REASONER = {
+    "says that it is a model": _pattern(_any("discloses")),
+    "refuses to ask": _pattern(_any("refuses")),
+    "speaks of the task": _pattern(_any("about_task")),
+}
+_TAG_QUESTION = _pattern(rf"[,;.!–—、-]\s*{_any('tags')}\s*\?\s*$")
 _RESPONSE, _RUBRIC = _pattern(_any("response")), _pattern(_any("rubric"))
 
 
 def question_fault(question: str) -> str | None:
     """Say why a text is no question or request to the persona; ``None`` for a good one.
 
-    A question has a question mark, or a clause that begins with a verb that asks the persona to speak. In English it also
+    It asks the persona: it does not speak of the reasoner or of its task. It has a question mark, or a clause that begins with a verb that asks the persona to speak. In English it also
     addresses the persona, by the second person or by that verb.
 
     Args:
@@ -84,11 +90,16 @@ def question_fault(question: str) -> str | None:
     words = normalised(text).split()
     if len(words) < LEAST_WORDS and len(words) * _UNSPACED > len(text):
         return "has fewer than four words"
-    return _form_fault(text) or _asking_fault(text, words)
+    own = _QUOTED.sub(" ", text)
+    of_reasoner = next((fault for fault, pattern in _OF_REASONER.items() if pattern.search(own)), None)
+    return _form_fault(text) or of_reasoner or _asking_fault(text, words)
 
 
 def _asking_fault(text: str, words: list[str]) -> str | None:
     own = _QUOTED.sub(" ", text)
+    untagged = _TAG_QUESTION.sub(".", own)
+    if untagged != own and _FIRST_PERSON.search(untagged):
+        own = untagged
     marks = list(_QUESTION_MARK.finditer(own))
     requested = _REQUEST.search(own)
     if not marks and not requested:

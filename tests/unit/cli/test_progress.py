@@ -106,6 +106,14 @@ class TestRemainingTime:
         assert progress.remaining_seconds() == pytest.approx((900 - 124) / 2)
 
 
+def test_a_narrow_terminal_shows_all_figures() -> None:
+    console = Console(width=40, file=io.StringIO())
+    progress = JobProgress(job(reuse={"same_job": 1_200, "other_job": 34}))
+    console.print(progress)
+    shown = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined] # it is a StringIO
+    assert progress.figures() in shown
+
+
 SPARED = {"same_job": 1_200, "other_job": 34}
 
 

@@ -35,6 +35,12 @@ class TestUnknownTags:
             ("<|custom>Shy.<custom|>I stay.", "<|custom>"),
             ("[MULL]Shy.[/MULL]I stay.", "[MULL]"),
             ("◁muse▷Shy.◁/muse▷I stay.", "◁muse▷"),
+            ("[mull]Shy.[/mull]I stay.", "[mull]"),
+            ("{muse}Shy.{/muse}I stay.", "{muse}"),
+            ("(mull)Shy.(/mull)I stay.", "(mull)"),
+            ("I stay [INST] and then", "[INST]"),
+            ("I stay <<SYS>> and then", "<<SYS>>"),
+            ("I stay [SYSTEM_PROMPT] and then", "[SYSTEM_PROMPT]"),
         ],
     )
     def test_what_may_be_thoughts_is_named(self, text: str, mark: str) -> None:
@@ -51,6 +57,9 @@ class TestUnknownTags:
             "I put it into `<mull>`.",
             "[Insert name] is here.",
             "[laughs] I stay.",
+            "{sighs} I stay.",
+            "(laughs) I stay. (sighs/laughs)",
+            "I put it into `[INST]`.",
             "<Your Name>, I stay.",
             "a < b and c > d",
         ],
