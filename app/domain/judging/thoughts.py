@@ -47,7 +47,7 @@ def split_thoughts(text: str) -> Reply:
     """
     # Every mark contains one of these, and few texts do; the check takes 1 µs, the search for marks 30.
     marked = "<" in text or "&lt;" in text or "think|" in text or "▷" in text or "\uff1c" in text
-    marked = marked or (("]" in text or "/" in text) and _BRACKETS.search(text) is not None)
+    marked = marked or (("[" in text or "/" in text) and _BRACKETS.search(text) is not None)
     marked = marked or "\nUser:" in text or "\nUSER:" in text or "\nHuman:" in text or "\n### " in text
     spoken = (text.lstrip() if text[:1].isspace() else text)[:_LONGEST_PHRASE].lower()
     phrased = spoken.startswith(_PHRASE_STARTS)
@@ -263,7 +263,7 @@ def _before_end_token(thoughts: str) -> str:
 
 def _without_cut_token(text: str) -> str:
     """Remove an end token at the end of a text whose own end is missing, as ``<|im_end``."""
-    place = text.rfind("<", -_LONGEST_END)
+    place = max(text.rfind("<", -_LONGEST_END), text.rfind("[", -_LONGEST_END))
     tail = text[place:].rstrip().lower() if place >= 0 else ""
     if len(tail) < _SHORTEST_CUT and tail not in ("<|", "</"):
         return text
@@ -445,7 +445,7 @@ def _marks(literals: Sequence[str]) -> re.Pattern[str]:
         rf"(?P<literal>{_any(literals)})"
         r"|(?:\\?<|&lt;|\uff1c)(?P<bar>[|\uff5c]?) ?(?P<slash>/?) ?[|\uff5c]?(?P<name>(?:[^\W\d]|\u2581)[\w:.|\u2581-]{0,48}?)"
         r"(?P<attributes>\s[^<>]{0,300})? ?[|\uff5c]?(?:\\?>|&gt;|\uff1e)"
-        r"|(?P<bracket>[\[(\u00ab]|\{{1,2})(?P<bracket_slash>/?)(?P<bracketed>[^\W\d_][\w-]{2,30})(?:[\])\u00bb]|\}{1,2})",
+        r"|(?P<bracket>[\[(\u00ab]|\{{1,2})(?P<bracket_slash>/?)(?P<bracketed>[^\W\d_][\w -]{2,30})(?:[\])\u00bb]|\}{1,2})",
         re.IGNORECASE,
     )
 
@@ -505,7 +505,7 @@ _ONLY_PAIR = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _BRACKETS = re.compile(
-    rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])})|[\[({{\u00ab]/[\w-]*(?:{_any([*_THOUGHT_WORDS])})[\w-]*[\])}}\u00bb]",
+    rf"\[(?:{_any([mark[1:] for mark in (*_THOUGHTS, *_ENDS) if mark[0] == '['])})|[\[({{\u00ab]/[\w -]{{0,30}}(?:{_any([*_THOUGHT_WORDS])})[\w -]{{0,30}}[\])}}\u00bb]|\[/?[A-Z_]{{2,20}}\Z",
     re.IGNORECASE,
 )
 
@@ -548,7 +548,7 @@ _TOKEN = re.compile(
     rf"|{_any([form['token'] for form in _FORMS['ends'] if form['token'].startswith(('[', '<<'))])}"
 )
 _OPENING = re.compile(
-    r"\s*(?:<(?P<tag>[^\W\d][\w:.-]{0,39})(?:\s[^<>\n]{0,300})?>|(?P<bracket>[\[({\u00ab])(?P<name>[^\W\d][\w-]{2,39})[\])}\u00bb])"
+    r"\s*(?:<(?P<tag>[^\W\d][\w:.-]{0,39})(?:\s[^<>\n]{0,300})?>|(?P<bracket>[\[({\u00ab])(?P<name>[^\W\d][\w -]{2,39})[\])}\u00bb])"
 )
 _OPENED = re.compile(r"<([^\W\d][\w:.-]{0,39})")
 _CLOSING = re.compile(r"</([^\W\d][\w:.-]{0,39})>")
