@@ -26,7 +26,7 @@ _LIST_SIGN = re.compile(r"[ \t]*(?:\(?\d{1,3}[.)]|[-*•–>#]+)[ \t]*\Z")
 _LIST_NUMBER = re.compile(
     r"(?:(?<=[.?!…:;\"'”’)\]*_])[ \t]+|^[ \t]*|(?P<loose>[ \t]+))"
     r"(?P<marker>[*_]{0,3}\(?(?P<word>(?(loose)|(?:[A-Z][a-z]+ )?))(?P<number>\d{1,3}|[a-zA-Z]|[ivx]{2,4}|[IVX]{2,4})[.)][*_]{0,3})"
-    r"(?=\s+[\"“'*_(]*[^\W\d_])",
+    r"(?=\s+[\"“'*_(]*[^\W\d_](?![.)]))",
     re.MULTILINE,
 )
 _FIRST_NUMBER = re.compile(r"[.)](?<=[1aAiI][.)])(?<![\w.][1aAiI][.)])")

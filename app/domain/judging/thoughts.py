@@ -566,7 +566,7 @@ def unknown_marks(answer: str) -> tuple[str, ...]:
         return ()
     found = [token for token in _TOKEN.finditer(answer) if not _is_mention(answer, token)]
     opening = _OPENING.match(answer)
-    if opening is not None and (opening["tag"] or "").lower() not in _FORMATTING:
+    if opening is not None and (opening["tag"] or opening["name"]).lower() not in _FORMATTING:
         closing = f"{opening['bracket'] or '<'}/{opening['tag'] or opening['name']}"
         own_line = opening["tag"] and answer[opening.end() : opening.end() + 1] == "\n"
         if own_line or closing in answer:
