@@ -276,8 +276,8 @@ class TestForm:
         [
             ({"model": 7}, "model: must be text."),
             (
-                {"model": "acme/acme-1", "parameters": {"temperature": "hot"}},
-                "parameters/temperature: must be a number.",
+                {"model": "acme/acme-1", "temperature": "hot"},
+                "temperature: must be a number.",
             ),
             ({"model": "acme/acme-1", "colour": "red"}, "colour: unknown field"),
         ],
