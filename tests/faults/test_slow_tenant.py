@@ -20,8 +20,8 @@ from tests.e2e.stack import Json, Stack, running_stack
 from tests.faults.trial import report
 from tests.observe import eventually
 
-SLOW_SECONDS = 110.0
-"""What the slow tenant's calls take; the test is over before the first of them."""
+SLOW_SECONDS = 600.0
+"""Time of the slow tenant's calls; the test ends before the first of them does, however busy the machine is."""
 SLOW_JOBS = 30
 SLOTS = 8
 MORE_SECONDS = 2.0
@@ -136,6 +136,7 @@ def test_its_calls_hold_up_no_other_tenant_s_small_job(
         url = exits.enter_context(databases.new("slow", template=template_database))
         environment = {
             "ASSAY_KEY_PEPPER": PEPPER,
+            "ASSAY_CALL_DEADLINE_SECONDS": str(2 * SLOW_SECONDS),
             "OPENAI_BASE_URL": f"http://127.0.0.1:{server.server_port}/v1",
             "OPENAI_API_KEY": "sk-any",
         }

@@ -165,7 +165,7 @@ async def live_job(job_id: JobId, services: ServicesDep, tenant: TenantDep) -> R
 
 async def _parts(services: Services, tenant: str, job_id: str, first: JobState) -> AsyncIterator[Parts]:
     state = first
-    known: str | None = None
+    shown: tuple[str | None, bool] | None = None
     try:
         async with contextlib.aclosing(services.follower.states_after(tenant, job_id, first, None)) as states:
             async for changed in states:
@@ -179,8 +179,9 @@ async def _parts(services: Services, tenant: str, job_id: str, first: JobState) 
                 ):  # away for a moment: the reader need not notice
                     seconds = None if state.is_last else SOON_SECONDS
                     results = await _results(services, tenant, job_id, seconds=seconds)
-                    if results not in {None, known}:
-                        known = results
+                    # The heading and links of the same results change when the job ends.
+                    if results is not None and (results, state.is_last) != shown:
+                        shown = results, state.is_last
                         parts["results"] = render("job_results.html.j2", job=job, **await _shown(results))
                 yield parts
     except (NotFoundError, SQLAlchemyError, OSError):
