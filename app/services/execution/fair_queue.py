@@ -255,10 +255,11 @@ class FairQueue:
         few = tenant.in_flight < min(FIRST_CALLS, self._in_flight) and not tenant.at_limiter
         if not few or self._in_flight >= self._limit + FIRST_CALLS:
             return False
-        # Where slots are shared by time, a few long calls in flight may be more than a tenant's share. If all calls of
-        # this worker wait at the limiter, other workers have the slots, and holding a tenant back gives nobody a turn.
+        # Where slots are shared by time, a few long calls in flight may be more than a tenant's share. One call is not: those
+        # who have had less may wait for calls that take minutes.
         return (
             not self._by_time
+            or not tenant.in_flight
             or self._in_flight == self._at_limiter
             or all(tenant.at <= other.at for other in self._tenants.values() if other.waiting)
         )

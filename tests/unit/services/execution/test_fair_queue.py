@@ -231,6 +231,25 @@ class TestFirstCalls:
         for task in waiting:
             task.cancel()
 
+    async def test_one_goes_on_for_a_tenant_who_has_had_more_time_than_one_whose_calls_take_minutes(
+        self,
+    ) -> None:
+        queue = FairQueue(3)
+        first = await a_turn(queue, tenant="other")
+        line = asyncio.create_task(queue.turn_in_line("other", "small", Priority.NORMAL))
+        await asyncio.sleep(0)
+        first.end()
+        other = await line
+        queue.took(other._tenant, other._line, -1000.0, 0.0, by_time=True)
+        other.end()
+        waiting = [asyncio.create_task(a_turn(queue, "big", tenant="slow")) for _ in range(10)]
+        await asyncio.sleep(0)
+        waiting[0].result().passed(by_time=True)
+        turn = await asyncio.wait_for(a_turn(queue, "small", tenant="other"), 5)
+        turn.end()
+        for task in waiting:
+            task.cancel()
+
 
 class TestLimiter:
     async def test_few_calls_wait_at_a_slow_limiter_so_that_the_next_is_still_chosen(self) -> None:
