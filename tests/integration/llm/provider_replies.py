@@ -343,7 +343,7 @@ def tencent(code: str, words: str) -> Answer:
 OTHERS = {
     "NVIDIA: end of life": ("openai", plain(410, title="Gone", detail="The model 'x/y' has reached its end of life and is no longer available."), JOB, "model_not_found"),
     "Hugging Face: no provider of the model": ("openai", fault(400, "The requested model 'x/y' is not supported by any provider you have enabled.", code="model_not_supported"), JOB, "model_not_found"),
-    "a proxy's Anthropic: disabled organization": ("openai", fault(400, "This organization has been disabled.", type="invalid_request_error"), JOB, "http_400"),
+    "a proxy's Anthropic: disabled organization": ("openai", fault(400, "This organization has been disabled.", type="invalid_request_error"), JOB, "invalid_request_error"),
     "a deprecated model": ("openai", fault(400, "The model `m` has been deprecated and is no longer available"), JOB, "model_not_found"),
     "LM Studio: no model loaded": ("openai", plain(400, error="No models loaded. Please load a model in the developer page."), JOB, "model_not_found"),
     "Bedrock: needs a profile": ("openai", plain(400, message="Invocation of model ID x with on-demand throughput isn't supported."), JOB, "http_400"),
