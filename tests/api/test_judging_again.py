@@ -412,7 +412,8 @@ def test_the_console_leads_to_the_form_and_back_to_the_source(
     page = look(f"/jobs/{judged_again['id']}")
     assert f'href="/jobs/{finished["id"]}"' in page
     assert f"texts of {finished['id']}, judged again" in page
-    assert f"{judged_again['id']}:shy" in look("/compare")
+    called = f"{judged_again['id'][-6:]} · {judged_again['created_at'][:10]}</option>"
+    assert re.search(rf'value="{judged_again["id"]}:shy"[^>]*>shy · [^<]* · {called}', look("/compare"))
     assert stack.http.get("/new", params={"judge": "odd"}).status_code == 404
 
 

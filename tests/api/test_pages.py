@@ -1,7 +1,10 @@
 """Pages as answers: what confines them, what they load, and who may not change anything."""
 
+import html
+import json
 import re
 from collections.abc import Mapping
+from typing import Any
 
 import httpx2
 import psycopg
@@ -267,6 +270,23 @@ class TestForm:
         answer = post(running_api, "/new", {"json": f'{{"judges": {models}}}', "action": "check"})
         assert answer.status_code == 200
         assert 'class="bad"' in answer.text
+
+    @pytest.mark.parametrize(
+        ("model", "words"),
+        [
+            ({"model": 7}, "model: must be text."),
+            (
+                {"model": "acme/acme-1", "temperature": "hot"},
+                "temperature: must be a number.",
+            ),
+            ({"model": "acme/acme-1", "colour": "red"}, "colour: unknown field"),
+        ],
+    )
+    def test_a_check_names_a_model_s_wrong_field(
+        self, running_api: Service, model: dict[str, Any], words: str
+    ) -> None:
+        answer = post(running_api, "/new", {"json": json.dumps({"judges": [model]}), "action": "check"})
+        assert words in html.unescape(answer.text)
 
     @pytest.mark.parametrize("key", ["\0", "k" * 9000, "form_Ü"])
     def test_a_key_that_is_not_ours_is_none(self, api: Service, key: str) -> None:

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
+from app.api.console.summaries import job_words
 from app.api.http.access import needs
 from app.api.http.dependencies import (
     TAKES_A_TURN,
@@ -68,7 +69,7 @@ async def bridge_page(
         status,
         here="/compare",
         options={
-            f"{job.name or 'Job'} · {job.id[-6:]}": list(_judges(job))
+            job_words(job): list(_judges(job))
             for job in recent
             if job.status.is_terminal and "generate" not in job.request
         },

@@ -7,7 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
 
-from app.api.console.summaries import label
+from app.api.console.summaries import job_words, label
 from app.api.http.access import needs
 from app.api.http.dependencies import (
     TAKES_A_TURN,
@@ -153,9 +153,8 @@ def _side(text: str) -> SideIn:
 async def _options(services: Services, tenant: str) -> Options:
     async with services.engine.connect() as connection:
         recent = [each.job for each in await list_jobs(connection, tenant, JobFilter(), limit=RECENT_JOBS)]
-    # Two jobs may have the same name; their ids tell them apart.
     of_jobs = {
-        f"{job.name or 'Job'} · {job.id[-6:]}": list(_models(job))
+        job_words(job): list(_models(job))
         for job in recent
         if job.status.is_terminal and "generate" not in job.request
     }

@@ -32,6 +32,7 @@ from app.domain.jobs.source_request import DrawnBy, SampleIn
 from app.domain.keys.api_key import Scope
 from app.domain.providers.contract import CheckedRole
 from app.domain.sets.kinds import PERSONA_SET, RUBRIC_SET
+from app.domain.validation import field_error
 from app.llm.connections.connections import Connections
 from app.services.errors import CallNotAllowedError, SpendingCapError
 from app.services.identifiers import new_id
@@ -204,7 +205,8 @@ async def model_findings(
         check = Check(model, role, call=True, capped_key=caller.capped_key)
         found = await check_model(services.checking, caller.tenant, check)
     except ValidationError as error:
-        return [{"good": False, "text": f"{each['msg']}."} for each in error.errors()]
+        wrong = [field_error({**each, "loc": ("body", *each["loc"])}, described) for each in error.errors()]
+        return [{"good": False, "text": f"{each.pointer[1:] or 'model'}: {each.message}."} for each in wrong]
     except InvalidJobError as error:
         return [{"good": False, "text": f"{each.message}."} for each in error.errors]
     except (ProblemError, SpendingCapError, CallNotAllowedError) as error:

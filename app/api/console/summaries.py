@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
+from app.db.jobs.jobs import JobRow
 from app.domain.jobs.verdicts_request import imported_judges
 
 Json = Mapping[str, Any]
@@ -42,6 +43,11 @@ def _listed(names: list[str]) -> str:
 def label(model: str | Json) -> str:
     """How results name a model of a job's body."""
     return model if isinstance(model, str) else str(model.get("label") or model["model"])
+
+
+def job_words(job: JobRow) -> str:
+    """Return a job's name, the end of its id and its date, which together tell it from others of its models."""
+    return f"{job.name or 'Job'} · {job.id[-6:]} · {job.created_at:%Y-%m-%d}"
 
 
 def _task(task: str | Json) -> str:

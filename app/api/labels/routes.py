@@ -153,9 +153,9 @@ async def list_(
     after: After = None,
 ) -> Response:
     """Annotations, in the order in which they were first given."""
-    count_answer(request, Reader(tenant))
     wanted = AnnotationFilter(None if job is None else job_id_of(job), annotator)
     if format_ == "csv":
+        count_answer(request, Reader(tenant))
         chunks = export_csv(services.engine, tenant, wanted)
         headers = {"Content-Disposition": f'attachment; filename="{job or "all"}-annotations.csv"'}
         return Download(chunks, media_type=f"{CSV_TYPE}; charset=utf-8", headers=headers)
