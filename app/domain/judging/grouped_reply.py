@@ -1,13 +1,13 @@
 """Reads a judge's reply about several sentences: every line by its own number, so that no line can shift another."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
 from app.domain.judging.phrases import WORDS, whole_words
-from app.domain.judging.reply_claims import leads_elsewhere, taken_back
+from app.domain.judging.reply_claims import Reader, leads_elsewhere, reader, taken_back
 from app.domain.judging.reply_text import FOREIGN, unquoted_lines
 from app.domain.judging.thoughts import after_thoughts
 from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, parse_verdict, unparsed
@@ -45,6 +45,26 @@ _FIELD = re.compile(r"""["']\w+["']\s*:""")
 _LISTED = re.compile(r"[+-]?\d+")
 _ANSWER_WITHIN = re.compile(r"\bS ?\d{1,4}\s?[:=]\s?\d", re.IGNORECASE)
 _AROUND = " \t\r\n,;|{}"
+_LEADS = WORDS["group_leads"]
+_LEAD_NAME = re.compile(whole_words(word for words in _LEADS["names"].values() for word in words))
+_LEAD_WORD = re.compile(
+    whole_words(word for kind in ("names", "words") for words in _LEADS[kind].values() for word in words)
+)
+_DISOWNING = re.compile(whole_words(_LEADS["disowning"]))
+_ASSENT = re.compile(rf"{whole_words(WORDS['assents'])}\W*")
+_OPEN_FIELDS = re.compile(r"""(?:["'][^"'\n:]{1,60}["']\s*:[{\[\s]*)+$""")
+"""Matches the fields in whose values the scores lie."""
+_FIRST_FIELDS = re.compile(r"""[{\[\s]*(?:["'](?!S ?\d)[^"'\n:]{1,60}["']\s*:\s*[{\[]\s*)+""")
+"""Matches the fields that open before a line's first label."""
+_FIELD_NAME = re.compile(r"""["']([^"'\n:]{1,60})["']\s*:""")
+_SIDE_FIELD = re.compile(
+    rf"""["'](?:{"|".join(WORDS["side_fields"])})["']\s*:\s*\[[^\[\]{{}}]*\]""", re.IGNORECASE
+)
+"""Matches a list of the judge's confidence behind the scores."""
+_SIGNS = " \t\r\n*_`#>|[{(=-"
+_SENTENCE_LABELS = re.compile(r"\bs ?\d{1,4}(?:\s?[:=]\s?\d\b)?")
+_LONGEST_HEADING = 60
+_LONGEST_LEAD = 200
 
 
 class _Part(NamedTuple):
@@ -112,7 +132,8 @@ def read_grouped(
         or _numbered(text, labels)
         or _listed(text, labels)
     )
-    if _counts(found, asked) or (found and leads_elsewhere(text[: found[0].start])):
+    before = text[: found[0].start] if found else ""
+    if _counts(found, asked) or (before and (leads_elsewhere(before) or _names_others(before, asked))):
         found = []
     if not found and len(labels) == 1:
         return [GroupedReading(parse_verdict(raw, asked, cut_off=cut_off), raw)]
@@ -121,11 +142,7 @@ def read_grouped(
         parts.setdefault(part.label, []).append(part)
     readings = [_reading(parts.get(label, []), asked) for label in labels]
     is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
-    last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
-    if not last and _OF_ALL.search(text.rpartition("\n")[2].lower()):
-        last = text.rpartition("\n")[2]
-    is_remark = found and last and _LABEL.match(last) is None and found[-1].raw != last.strip(_AROUND)
-    if is_remark and taken_back(last.lower(), 0, 0, frozenset()):
+    if found and any(taken_back(remark, 0, 0, frozenset()) for remark in _remarks(text, found[-1])):
         return unusable(raw, len(labels), unparsed(Unread.AMBIGUOUS))
     if is_known and any(reading.usable for reading in readings):
         return readings
@@ -160,6 +177,58 @@ def label_of_part(raw: str) -> int | None:
 def unusable(raw: str | None, count: int, verdict: Verdict) -> list[GroupedReading]:
     """The readings of a reply, or of a call without one, that says nothing of any sentence."""
     return [GroupedReading(verdict, raw if n == 0 else None) for n in range(count)]
+
+
+def _remarks(text: str, part: _Part) -> Iterator[str]:
+    """Yield the lines behind the last part's first one, and a last paragraph, that may concern all scores."""
+    behind = text[part.start :].strip(_AROUND).partition("\n")[2].lower()
+    for line in behind.split("\n"):
+        if line.strip() and line.lstrip()[0] not in "\"'{}[],":
+            yield line
+    last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
+    if last and _LABEL.match(last) is None and part.raw != last.strip(_AROUND):
+        yield last.lower()
+
+
+def _names_others(before: str, asked: Dimension | Scale) -> bool:
+    """Tell whether the fields or the line before scores name anything but scores of the asked trait."""
+    read = reader(asked)
+    fields = _OPEN_FIELDS.search(before[-_LONGEST_LEAD:])
+    if fields is not None:
+        if not all(_is_lead(name.replace("_", " "), read) for name in _FIELD_NAME.findall(fields[0])):
+            return True
+        before = before[: len(before) - len(fields[0])]
+    lines = (line.strip() for line in reversed(before.lower().split("\n")))
+    line = next((line for line in lines if line[:3] != "```" and any(map(str.isalpha, line))), "")
+    line = line.rpartition("```")[0] or line
+    words = line.strip(_SIGNS)
+    if not words:
+        return False
+    is_heading = (
+        words.endswith((":", "\uff1a"))
+        or line[:1] in {"#", "*", "_", "|"}
+        or (len(words) <= _LONGEST_HEADING and words[-1:] not in {".", "!", "。", "！", '"'})
+    )
+    if is_heading:
+        return not (_ASSENT.fullmatch(words) or _is_lead(words, read))
+    return _DISOWNING.search(words[-2 * _LONGEST_LEAD :]) is not None
+
+
+def _is_lead(words: str, read: Reader) -> bool:
+    """Tell whether a name or a line is a score's name, or names scores by words of a closed vocabulary."""
+    words = words.lower().replace("’", "'").strip(_SIGNS + ":\uff1a")
+    if len(words) > _LONGEST_LEAD:
+        return False
+    if read.is_name(words) and not any(map(str.isdigit, words)):
+        return True
+    rest = read.any_label.sub(" ", _SENTENCE_LABELS.sub(" ", words))
+    if set(_LISTED.findall(rest)) - {str(number) for number in read.labels} - {"1", "5"}:
+        return False
+    cells = [cell.strip() for cell in rest.split("|")]
+    others = [cell for cell in cells if not read.is_name(cell)]
+    named = len(others) < len(cells) or _LEAD_NAME.search(rest) is not None
+    rest = read.trait.sub(" ", _LEAD_WORD.sub(" ", " ".join(others)))
+    return named and not any(map(str.isalpha, rest))
 
 
 def _in_a_row(text: str) -> list[_Part]:
@@ -206,6 +275,8 @@ def _is_quoted(text: str, start: int) -> bool:
     if text[start] not in ",;":
         return False
     line = text[text.rfind("\n", 0, start) + 1 : start]
+    fields = _FIRST_FIELDS.match(line)
+    line = line[fields.end() :] if fields else line
     return _LABEL.match(line) is None and _OPENED.search(line) is not None
 
 
@@ -245,7 +316,7 @@ def _listed(text: str, labels: Sequence[int]) -> list[_Part]:
         or any(name and _NO_SCORES.match(name.lstrip().lower()) for name in (found[1], found[2]))
         or (len(numbers) > 2 and numbers == list(map(str, labels)))  # noqa: PLR2004 - they may count the sentences
         or len(numbers) != len(labels)
-        or any(map(str.isdigit, _LIMIT.sub("", text[found.end() :])))
+        or any(map(str.isdigit, _SIDE_FIELD.sub("", _LIMIT.sub("", text[found.end() :]))))
     ):
         return []
     return [_Part(n, number, number, found.start(3)) for n, number in zip(labels, numbers, strict=True)]

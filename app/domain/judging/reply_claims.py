@@ -217,6 +217,8 @@ _AROUND_OPTION = 20
 _LONGEST_NUMBER = 20
 """Characters of an option's number with signs around it."""
 _OPTION_TEXT = re.compile(rf"(?:{_NUMBER}(?:\s?/\s?\d+)?)?\s?[).:-]?\s*(.*)")
+_HEAD_OF_THOUGHTS = re.compile(r"think\w*|thought\w*")
+_MOST_WORDS_OF_NAME = 6
 _MOST_NAMES, _LONGEST_NAME = 200, 40
 """Names of fields that are remembered, and characters of one."""
 _OPTION = re.compile(
@@ -236,6 +238,7 @@ class Reader:
         longest_option: Characters of the longest option with its number.
         legend: Matches an explanation of the scale by its ends: "1 means very introverted and 5 very extroverted".
         names: Fields' names that were looked up, and whether they are like a score's.
+        trait: Matches the words by which judges call the dimension.
     """
 
     labels: dict[int, str]
@@ -253,6 +256,7 @@ class Reader:
     elsewhere: tuple[re.Pattern[str], re.Pattern[str]] | None
     off_topic: OffTopic
     names: dict[str, bool]
+    trait: re.Pattern[str]
 
     def is_name(self, key: str) -> bool:
         """Tell whether a field or a tag is named like a score."""
@@ -264,6 +268,11 @@ class Reader:
         if len(self.names) < _MOST_NAMES and len(key) <= _LONGEST_NAME:
             self.names[key] = is_name
         return is_name
+
+    def may_lead(self, words: str) -> bool:
+        """Tell whether words before an option that is not a number are a score's name or say nothing."""
+        words = words.strip(" :\n").removesuffix(" is")
+        return not words or self.is_name(words) or _LEADING.fullmatch(words) is not None
 
     def has_label(self, text: str) -> bool:
         """Tell whether a text may use an option's words; a tenth of the time of a search for them."""
@@ -346,6 +355,9 @@ class Reader:
                 continue
             rest = line[found.end() :].strip(" .)")
             alone = not rest
+            if alone and n and self._is_other_name(lines[n - 1].text):
+                yield Claim(found[1], "", start + found.end(), firm=False)
+                continue
             labelled_ = bool(rest) and self._fits(rest, found[1])
             if lead and lead[0].strip() in {"-", "*", "+"} and not labelled_:
                 continue
@@ -367,6 +379,19 @@ class Reader:
                 yield Claim(None, "", start + found.end(), firm=False)
                 continue
             yield Claim(found[1], rest, start + found.end())
+
+    def _is_other_name(self, line: str) -> bool:
+        """Tell whether a line before a number is a name, but not a score's ("Confidence")."""
+        words = line.strip(" #|-")
+        return (
+            0 < len(words) <= _LONGEST_NAME
+            and words[-1].isalpha()
+            and len(words.split()) <= _MOST_WORDS_OF_NAME
+            and not self.has_label(words)
+            and not (
+                self._is_heading(line) or _LEADING.fullmatch(words) or _HEAD_OF_THOUGHTS.fullmatch(words)
+            )
+        )
 
     def _is_item(self, found: re.Match[str], rest: str, *, prose: bool) -> bool:
         """Tell whether a number that prose follows counts a list's items; beside options it needs a reason or their words."""
@@ -853,6 +878,7 @@ def reader(asked: Dimension | Scale) -> Reader:
         _elsewhere(names) if dimension and names & WORDS["dimensions"].keys() else None,
         off_topic(names if dimension else frozenset(), scale.not_applicable),
         {},
+        re.compile(whole_words(map(re.escape, names)) if names else "(?!)"),
     )
 
 

@@ -183,7 +183,8 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
         return unparsed(Unread.AMBIGUOUS)
     claims = read.claims(text, signed=scale.minimum < 0)
     if not claims:
-        if _ONLY_NOT_APPLICABLE.fullmatch(text.strip(string.punctuation + string.whitespace)):
+        option = _ONLY_NOT_APPLICABLE.fullmatch(text.strip(string.punctuation + string.whitespace))
+        if option is not None and read.may_lead(option[1]):
             return NOT_APPLICABLE
         refused = not _DIGIT.search(text) and _REFUSAL.match(text.lstrip()) is not None
         return REFUSED if refused else unparsed(Unread.NO_ANSWER)
@@ -270,7 +271,7 @@ _WHOLE = re.compile(
 _NULL_DECIMALS = re.compile(r"\.00?$")
 _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
 _ONLY_NOT_APPLICABLE = re.compile(
-    rf"(?:[^\W\d]+(?: is)?[\s:]+){{0,4}}?{NOT_APPLICABLE_WORDS}(?: appl(?:ies|y)| fits?)?"
+    rf"((?:[^\W\d]+(?: is)?[\s:]+){{0,4}}?){NOT_APPLICABLE_WORDS}(?: appl(?:ies|y)| fits?)?"
 )
 _DECLINED = re.compile(
     r"i(?<!\wi)(?:'m| am)? (?:can't|cannot|can not|won't|will not|unable to|refuse to|decline to) (?:\w+ ){0,2}?(?:rate|score|judge|evaluate|grade)\b"
