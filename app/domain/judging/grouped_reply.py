@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
@@ -29,7 +30,6 @@ _LIST = re.compile(
     r"""([^\d\[{]{1,80}[:\uff1a]\s*)?(?:```\w*\s*)?(?:\{\s*["'](\w+)["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
 )
 """A list of scores, alone or as an object's first field."""
-_OF_ALL = re.compile(whole_words(WORDS["of_all"]))
 _NO_SCORES = re.compile("|".join([FOREIGN.pattern, *WORDS["no_scores"]]))
 """Names of lists that are not scores."""
 _LIMIT = re.compile(r"""["'](?:max|min|scale|count)\w*["']\s*:\s*\d+""", re.IGNORECASE)
@@ -43,6 +43,7 @@ _OBJECT_LABEL = re.compile(
 """An object's field that names a sentence."""
 _FIELD = re.compile(r"""["']\w+["']\s*:""")
 _LISTED = re.compile(r"[+-]?\d+")
+_DIGITS = re.compile(r"\d{1,9}")
 _ANSWER_WITHIN = re.compile(r"\bS ?\d{1,4}\s?[:=]\s?\d", re.IGNORECASE)
 _AROUND = " \t\r\n,;|{}"
 _LEADS = WORDS["group_leads"]
@@ -51,7 +52,8 @@ _LEAD_WORD = re.compile(
     whole_words(word for kind in ("names", "words") for words in _LEADS[kind].values() for word in words)
 )
 _DISOWNING = re.compile(whole_words(_LEADS["disowning"]))
-_ASSENT = re.compile(rf"{whole_words(WORDS['assents'])}\W*")
+_NO_NAME = re.compile(rf"(?:{whole_words(WORDS['assents'])}|s)\W*")
+"""Matches an assent, and a sentence's label without its number."""
 _OPEN_FIELDS = re.compile(r"""(?:["'][^"'\n:]{1,60}["']\s*:[{\[\s]*)+$""")
 """Matches the fields in whose values the scores lie."""
 _FIRST_FIELDS = re.compile(r"""[{\[\s]*(?:["'](?!S ?\d)[^"'\n:]{1,60}["']\s*:\s*[{\[]\s*)+""")
@@ -65,6 +67,8 @@ _SIGNS = " \t\r\n*_`#>|[{(=-"
 _SENTENCE_LABELS = re.compile(r"\bs ?\d{1,4}(?:\s?[:=]\s?\d\b)?")
 _LONGEST_HEADING = 60
 _LONGEST_LEAD = 200
+_LONGEST_LEADS = 2_000
+_PROSE_ENDS = frozenset('.!"\u3002\uff01')
 
 
 class _Part(NamedTuple):
@@ -186,47 +190,47 @@ def _remarks(text: str, part: _Part) -> Iterator[str]:
         if line.strip() and line.lstrip()[0] not in "\"'{}[],":
             yield line
     last = text.rpartition("\n\n")[2] if "\n\n" in text else ""
-    if last and _LABEL.match(last) is None and part.raw != last.strip(_AROUND):
+    if "\n" in last and _LABEL.match(last) is None and part.raw != last.strip(_AROUND):
         yield last.lower()
 
 
 def _names_others(before: str, asked: Dimension | Scale) -> bool:
     """Tell whether the fields or the line before scores name anything but scores of the asked trait."""
     read = reader(asked)
+    scale = asked.scale if isinstance(asked, Dimension) else asked
+    limits = {abs(scale.minimum), scale.maximum, scale.not_applicable}
     fields = _OPEN_FIELDS.search(before[-_LONGEST_LEAD:])
     if fields is not None:
-        if not all(_is_lead(name.replace("_", " "), read) for name in _FIELD_NAME.findall(fields[0])):
+        if not all(_is_lead(name.replace("_", " "), read, limits) for name in _FIELD_NAME.findall(fields[0])):
             return True
         before = before[: len(before) - len(fields[0])]
-    lines = (line.strip() for line in reversed(before.lower().split("\n")))
-    line = next((line for line in lines if line[:3] != "```" and any(map(str.isalpha, line))), "")
-    line = line.rpartition("```")[0] or line
-    words = line.strip(_SIGNS)
-    if not words:
-        return False
-    is_heading = (
-        words.endswith((":", "\uff1a"))
-        or line[:1] in {"#", "*", "_", "|"}
-        or (len(words) <= _LONGEST_HEADING and words[-1:] not in {".", "!", "。", "！", '"'})
-    )
-    if is_heading:
-        return not (_ASSENT.fullmatch(words) or _is_lead(words, read))
-    return _DISOWNING.search(words[-2 * _LONGEST_LEAD :]) is not None
+    lines = (line.strip() for line in reversed(before[-_LONGEST_LEADS:].lower().split("\n")))
+    lines = (line.rpartition("```")[0] or line for line in lines if line[:3] != "```")
+    for n, line in enumerate(islice((line for line in lines if any(map(str.isalpha, line))), 2)):
+        words = line.strip(_SIGNS)
+        is_heading = words.endswith((":", "\uff1a")) or line[:1] in {"#", "*", "_", "|"}
+        if is_heading or (n == 0 and len(words) <= _LONGEST_HEADING and words[-1:] not in _PROSE_ENDS):
+            if not (_NO_NAME.fullmatch(words) or _is_lead(words, read, limits, with_name=n == 0)):
+                return True
+        elif _DISOWNING.search(words[-2 * _LONGEST_LEAD :]):
+            return True
+    return False
 
 
-def _is_lead(words: str, read: Reader) -> bool:
-    """Tell whether a name or a line is a score's name, or names scores by words of a closed vocabulary."""
+def _is_lead(words: str, read: Reader, limits: set[int], *, with_name: bool = True) -> bool:
+    """Tell whether a name or a line consists of a score's name and words of a closed vocabulary."""
     words = words.lower().replace("’", "'").strip(_SIGNS + ":\uff1a")
     if len(words) > _LONGEST_LEAD:
         return False
     if read.is_name(words) and not any(map(str.isdigit, words)):
         return True
-    rest = read.any_label.sub(" ", _SENTENCE_LABELS.sub(" ", words))
-    if set(_LISTED.findall(rest)) - {str(number) for number in read.labels} - {"1", "5"}:
+    rest = _SENTENCE_LABELS.sub(" ", words)
+    rest = read.any_label.sub(" ", rest) if read.has_label(rest) else rest
+    if not {int(digits) for digits in _DIGITS.findall(rest)} <= limits:
         return False
     cells = [cell.strip() for cell in rest.split("|")]
     others = [cell for cell in cells if not read.is_name(cell)]
-    named = len(others) < len(cells) or _LEAD_NAME.search(rest) is not None
+    named = not with_name or len(others) < len(cells) or _LEAD_NAME.search(rest) is not None
     rest = read.trait.sub(" ", _LEAD_WORD.sub(" ", " ".join(others)))
     return named and not any(map(str.isalpha, rest))
 

@@ -76,7 +76,7 @@ _TAIL = re.compile(
     rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{whole_words([*WORDS['reasons'], *WORDS['after']])}|\s*{SCALE_MARK})"
 )
 _DOUBTED = re.compile(
-    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really|much|(?:an? )?\d))|but|plus|minus|less|higher|lower|"
+    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really(?= \w)|much|(?:an? )?\d))|but|plus|minus|less|higher|lower|"
     r"at (?:least|most)|oder|ou|oppure|или|或)\b|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but(?! not)\b|wait\b|i mean\b)|\s*[?/]"
 )
 _LAST_NUMBER = re.compile(r"[.!]\s+(\d{1,4})\s*$")
@@ -156,6 +156,8 @@ _CONDITIONAL = re.compile(rf"\s+would {whole_words(WORDS['conditional'])}")
 _REASON_WORD = whole_words(WORDS["reasons"])
 _REASON = re.compile(rf"[\s(,;:.–—-]*{_REASON_WORD}")
 _PERSON = re.compile(rf"(?:the |this )?{whole_words(WORDS['persons'])}")
+_DURATION = re.compile(r"\s*\d+[ -](?:year|month|week|day|hour|minute|page|word)s?\b")
+"""Matches a number that a unit of something else than scores follows: "a 34-year-old chef"."""
 _DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
 _SPELLED_WORDS = (
     "\0",
@@ -602,6 +604,8 @@ class Reader:
         ):
             return None
         following = sentence[head.end() : head.end() + 60]
+        if _DURATION.match(following):
+            return None
         cut_off = last and not following.strip(" .…*'") and _DANGLING.search(head[0])
         if cut_off or _SPELLED.search(" " + following):
             return Claim(None, "", offset + (len(sentence) if value else head.end()), firm=False)

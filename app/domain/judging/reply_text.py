@@ -242,6 +242,8 @@ class _Field(NamedTuple):
 
 
 _JSON_START = re.compile(r"^[^\S\n]*(?:json\s*)?([{\[])(?=\s*[{\"'\w])", re.MULTILINE)
+_JSON_LEAD = re.compile(rf"\s*[*_]*(?:{'|'.join(WORDS['json_leads'])}) ?:[*_]* *(?={{)")
+"""Matches what a reply says before its JSON on the first line."""
 _JSON_TOKEN = re.compile(
     r"""(?:\s+|//[^\n]*)*+(?:("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|([+-]?[\w.][\w.+/-]*)|([{}\[\]:,])|(.))""",
     re.DOTALL,
@@ -257,6 +259,8 @@ _ARGUMENTS = re.compile(r'("(?:arguments|parameters|args|input)"\s*:\s*)"(\{(?:[
 
 def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
     """Replace a JSON object by lines with its score fields, its bare labels, and, first, what it tells of the scale's ends."""
+    lead = _JSON_LEAD.match(text)
+    text = text[lead.end() :] if lead else text
     start = _JSON_START.search(text)
     end = text.rfind("}") + 1
     if start is None or end <= start.start(1) or ":" not in text[start.start(1) : end]:

@@ -302,7 +302,7 @@ def _scale_patterns(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     start, end = r"(?<![\w.,/+-])", r"(?![\w/%]|[.,-]\d)"
     low, high = scale.minimum, scale.maximum
     whole = rf"{start}{low}\s?(?:-|–|—|~|to|and|through|bis|à|a|al|до)\s?\+?{high}{end}|{start}{high}[ -]points? scale|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:满分|満分|中)"
-    fraction = rf"{start}(\d{{1,9}})(?:\.00?)?\s?(?:分|点|점)?\s?\(?(?:{OUT_OF})\s?{high}(?:\.00?)?\)?\s?(?:分|点|점)?{end}"
+    fraction = rf"{start}(\d{{1,9}})(?:\.00?)?\s?(?:分|点|점)?\s?\(?(?:{OUT_OF})\s?{high}(?:\.00?)?\)?(?:\s?(?:分|点|점))?{end}"
     return re.compile(whole), re.compile(fraction)
 
 
