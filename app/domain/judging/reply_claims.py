@@ -104,6 +104,14 @@ def _lines(text: str) -> Iterator[_Line]:
         start += len(line) + 1
 
 
+def _named_by(lines: list[_Line], n: int) -> Iterator[str]:
+    """Yield the line before a line, and the one before a rule ("---")."""
+    for line in reversed(lines[max(0, n - 2) : n]):
+        yield line.text
+        if _LETTER.search(line.text) or has_digit(line.text):
+            return
+
+
 _SENTENCE_END = re.compile(r"[.!?;](?=\s|$)")
 _SENTENCE_BREAK = re.compile(r"(?<=[.!?;])\s|\n")
 _BULLET = re.compile(r"^[^\S\n]*(?:[-•·+](?=\s+[^\W\d])|[|#>=]+)?[^\S\n]*")
@@ -357,7 +365,7 @@ class Reader:
                 continue
             rest = line[found.end() :].strip(" .)")
             alone = not rest
-            if alone and n and self._is_other_name(lines[n - 1].text):
+            if alone and any(self._is_other_name(each) for each in _named_by(lines, n)):
                 yield Claim(found[1], "", start + found.end(), firm=False)
                 continue
             labelled_ = bool(rest) and self._fits(rest, found[1])
