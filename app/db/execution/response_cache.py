@@ -236,24 +236,24 @@ async def forget_old(connection: AsyncConnection, days: int) -> int:
     return len(rows.all())
 
 
+_FORGET = (
+    "DELETE FROM replies WHERE (tenant, key) IN"
+    " (SELECT tenant, key FROM replies WHERE {which} ORDER BY tenant, key FOR UPDATE)"
+)
+"""Locks rows by tenant and key, as other statements that wait for these locks do."""
+
+
 async def forget_shard(connection: AsyncConnection, shard_id: int) -> None:
     """Remove the replies that a shard asked for."""
     await connection.execute(
-        text(
-            "DELETE FROM replies WHERE (tenant, key) IN (SELECT tenant, key FROM replies"
-            " WHERE shard_id = :shard AND text IS NOT NULL ORDER BY tenant, key FOR UPDATE)"
-        ),
-        {"shard": shard_id},
+        text(_FORGET.format(which="shard_id = :shard AND text IS NOT NULL")), {"shard": shard_id}
     )
 
 
 async def forget_job(connection: AsyncConnection, tenant: str, job_id: str) -> None:
     """Removes the replies that a job asked for, and the accounting of those that it was spared."""
     for statement in (
-        (
-            "DELETE FROM replies WHERE (tenant, key) IN (SELECT tenant, key FROM replies"
-            " WHERE tenant = :tenant AND job_id = :job ORDER BY tenant, key FOR UPDATE)"
-        ),
+        _FORGET.format(which="tenant = :tenant AND job_id = :job"),
         (
             "DELETE FROM reused_replies WHERE shard_id IN"
             " (SELECT id FROM shards WHERE job_id = :job AND tenant = :tenant)"

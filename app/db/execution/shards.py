@@ -460,7 +460,7 @@ async def holds(connection: AsyncConnection, held: AnyClaim) -> bool:
 
 
 async def is_leased(connection: AsyncConnection, shard_id: int) -> bool:
-    """Whether a shard is at work."""
+    """Return whether a worker holds a shard."""
     rows = await connection.execute(
         text("SELECT FROM shards WHERE id = :shard AND lease_expires_at > clock_timestamp()"),
         {"shard": shard_id},

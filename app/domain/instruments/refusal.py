@@ -29,7 +29,7 @@ _OPENING_SPEECH = re.compile(rf"[\s*_#>]*{_SPEECH}[\s*_]*(?=[^\s*_])")
 _LATIN = re.compile("[a-z]")
 _ANY_SPEECH = re.compile(_SPEECH)
 _BEFORE_PREFACE = r"\W*(?:[^.!?,:\uff0c\u3002\uff01]{1,30}[!?,.:\uff0c\u3002\uff01]+\s*){0,2}"
-"""What may stand before a preface in its sentence, as ``Sure! As requested,``."""
+"""Matches the words before a preface in its sentence, as ``Sure! As requested,``."""
 
 
 class Refusal(StrEnum):

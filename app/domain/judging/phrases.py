@@ -23,7 +23,11 @@ _GROUP = re.compile(r"\(\?:([^()]*)\)(?![?*{])(.*)", re.DOTALL)
 
 def one_of(words: Iterable[str]) -> str:
     """Return a pattern of alternatives, also within words."""
-    return f"(?:{'|'.join(_grouped(_expanded(words)))})"
+    return _alternatives(_grouped(_expanded(words)))
+
+
+def _alternatives(patterns: Iterable[str]) -> str:
+    return f"(?:{'|'.join(patterns)})"
 
 
 def _grouped(words: Iterable[str], before: str = "", after: str = "") -> list[str]:
@@ -66,7 +70,7 @@ _UNLESS_WITHIN, _UNLESS_BEGUN = r"(?<!\w{})", r"(?!\w)"
 def whole_words(words: Iterable[str]) -> str:
     """Return a pattern of alternatives as whole words; scripts without spaces have no word boundary."""
     spaced, unspaced = by_script(_expanded(words))
-    return f"(?:{'|'.join([*_grouped(spaced, _UNLESS_WITHIN, _UNLESS_BEGUN), *_grouped(unspaced)])})"
+    return _alternatives([*_grouped(spaced, _UNLESS_WITHIN, _UNLESS_BEGUN), *_grouped(unspaced)])
 
 
 _BEFORE_WORD = r"[^a-z0-9_\u00df-\u04ff]"
@@ -77,8 +81,8 @@ class Phrases:
 
     def __init__(self, phrases: Iterable[str]) -> None:
         spaced, unspaced = by_script(_expanded(phrases))
-        self._spaced = re.compile(rf"{_BEFORE_WORD}{one_of(spaced)}(?!\w)")
-        self._unspaced = re.compile(one_of(unspaced) if unspaced else "(?!)")
+        self._spaced = re.compile(rf"{_BEFORE_WORD}{_alternatives(_grouped(spaced))}(?!\w)")
+        self._unspaced = re.compile(_alternatives(_grouped(unspaced)) if unspaced else "(?!)")
 
     def in_(self, text: str) -> bool:
         """Tell whether a text that begins with no letter has one of the phrases."""

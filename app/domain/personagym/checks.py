@@ -80,8 +80,8 @@ _RESPONSE, _RUBRIC = _pattern(_any("response")), _pattern(_any("rubric"))
 def question_fault(question: str) -> str | None:
     """Say why a text is no question or request to the persona; ``None`` for a good one.
 
-    It asks the persona: it does not speak of the reasoner or of its task. It has a question mark, or a clause that begins with a verb that asks the persona to speak. In English it also
-    addresses the persona, by the second person or by that verb.
+    It asks the persona: it does not speak of the reasoner or of its task. It has a question mark, or a clause that begins with a
+    verb that asks the persona to speak. In English it also addresses the persona, by the second person or by that verb.
 
     Args:
         question: One element of the reasoner's list. Untrusted.
@@ -92,11 +92,11 @@ def question_fault(question: str) -> str | None:
         return "has fewer than four words"
     own = _QUOTED.sub(" ", text)
     of_reasoner = next((fault for fault, pattern in _OF_REASONER.items() if pattern.search(own)), None)
-    return _form_fault(text) or of_reasoner or _asking_fault(text, words)
+    return _form_fault(text) or of_reasoner or _asking_fault(text, own, words)
 
 
-def _asking_fault(text: str, words: list[str]) -> str | None:
-    own = _QUOTED.sub(" ", text)
+def _asking_fault(text: str, own: str, words: list[str]) -> str | None:
+    """Say why a text, given also without its quotations, asks the persona nothing."""
     untagged = _TAG_QUESTION.sub(".", own)
     if untagged != own and _FIRST_PERSON.search(untagged):
         own = untagged

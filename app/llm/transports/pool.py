@@ -30,7 +30,7 @@ REST_SECONDS = 0.25
 """How long a connection rests after a reply before its next request: a second reply that comes late meets no other request."""
 MOST_RESTING = 256
 LINGER_SECONDS = 30.0
-"""How long a connection stays open after its last reply, though no further request uses it: a second reply may still come."""
+"""Time that a retired connection stays open after its last reply, without further requests: a second reply may still come."""
 MOST_LINGERING = 256
 DISTRUST_SECONDS = 600.0
 """How long no connection to a server is used again after it sent bytes that no request was waiting for."""

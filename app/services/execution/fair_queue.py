@@ -260,7 +260,6 @@ class FairQueue:
         return (
             not self._by_time
             or not tenant.in_flight
-            or self._in_flight == self._at_limiter
             or all(tenant.at <= other.at for other in self._tenants.values() if other.waiting)
         )
 

@@ -32,7 +32,7 @@ QUIET_SECONDS = 600.0
 AGAIN_SECONDS = 1.0
 """Pause before another look at a job that is ending, a shard that is at work, or a database that is away."""
 MOST_ROUNDS = 5
-"""So often a shard is asked again for what was withdrawn, then the job is paused."""
+"""Number of times a shard asks again for what was withdrawn, before its job is paused."""
 
 
 async def report_surplus(
