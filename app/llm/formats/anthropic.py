@@ -7,7 +7,7 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest
+from app.domain.providers.model import ChatReply, ChatRequest, Delivery
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
@@ -42,7 +42,12 @@ class AnthropicChat(Chat):
     assemble = staticmethod(events.anthropic_body)
 
     @staticmethod
-    def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        delivery: Delivery | None = None,
+    ) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         blocks = body.get("content")
         if blocks is None and (fault := errors.fault_of(body)) is not None:
@@ -60,4 +65,5 @@ class AnthropicChat(Chat):
             provider_request_id=wire.short_text(headers.get("request-id")),
             thoughts=said.thoughts,
             provider_finish_reason=wire.unusual_word(stopped, finish_reason),
+            delivery=delivery,
         )

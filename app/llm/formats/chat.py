@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import httpx2
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, ProviderLimits
+from app.domain.providers.model import ChatReply, ChatRequest, Delivery, ProviderLimits
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, wire
 from app.llm.replies import errors
@@ -71,7 +71,12 @@ class Chat(ABC):
 
     @staticmethod
     @abstractmethod
-    def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        delivery: Delivery | None = None,
+    ) -> ChatReply:
         """The reply in a body of the format.
 
         Raises:
@@ -106,11 +111,11 @@ class Chat(ABC):
         is_stream = events.is_stream(reply)
         try:
             body = self.assemble(reply, self._key) if is_stream else wire.json_object(reply)
-            read = self.read(body, reply.headers, self._key)
+            read = self.read(body, reply.headers, self._key, reply.delivery)
         except ModelCallError as error:
             error.charge(billed_usage(list(events.objects(reply)) if is_stream else [parsed(reply.body)]))
             raise
-        return keyless(read._replace(limits=limits or read.limits, delivery=reply.delivery), self._key)
+        return keyless(read if limits is None else read._replace(limits=limits), self._key)
 
     def _sent(self, request: ChatRequest) -> dict[str, object]:
         """Return the body of a direct call. Some servers stream unless told otherwise."""

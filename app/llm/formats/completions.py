@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest
+from app.domain.providers.model import ChatReply, ChatRequest, Delivery
 from app.llm.formats import wire
 from app.llm.formats.openai import OpenAIChat
 from app.llm.models.table import with_parameters
@@ -27,7 +27,12 @@ class CompletionsChat(OpenAIChat):
         return with_parameters("completions", request.model, asked)
 
     @staticmethod
-    def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        delivery: Delivery | None = None,
+    ) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`: the reply of a chat, but for where its text stands."""
         choices = body.get("choices")
         if isinstance(choices, list) and choices and "error" not in wire.mapping(choices[0]):
@@ -36,7 +41,7 @@ class CompletionsChat(OpenAIChat):
                 raise errors.malformed("the reply has no choice with a text")
             message = {"role": "assistant", "content": choice["text"]}
             body = {**body, "choices": [{"message": message, "finish_reason": choice.get("finish_reason")}]}
-        return OpenAIChat.read(body, headers, key)
+        return OpenAIChat.read(body, headers, key, delivery)
 
     def body_bytes(self, request: ChatRequest) -> int:
         """See :class:`app.llm.formats.chat.Chat`."""

@@ -34,7 +34,7 @@ class _Event(NamedTuple):
 
 def is_stream(reply: Reply) -> bool:
     """Whether a reply is a stream of events."""
-    return _START.match(reply.body) is not None
+    return not reply.body.startswith(b"{") and _START.match(reply.body) is not None
 
 
 def openai_body(reply: Reply, key: SecretStr | None) -> dict[str, Any]:

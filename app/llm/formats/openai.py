@@ -7,7 +7,7 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason
+from app.domain.providers.model import ChatReply, ChatRequest, Delivery, FinishReason
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
@@ -42,10 +42,15 @@ class OpenAIChat(Chat):
     assemble = staticmethod(events.openai_body)
 
     @staticmethod
-    def read(body: Mapping[str, Any], headers: Mapping[str, str], key: SecretStr | None) -> ChatReply:
+    def read(
+        body: Mapping[str, Any],
+        headers: Mapping[str, str],
+        key: SecretStr | None,
+        delivery: Delivery | None = None,
+    ) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         choices = body.get("choices")
-        if not _has_text(choices) and (fault := errors.fault_of(body)) is not None:
+        if _lacks_text(choices) and (fault := errors.fault_of(body)) is not None:
             raise errors.refused_in_reply(fault, headers, key)
         if choices == [] or (not choices and wire.mapping(body.get("promptFeedback")).get("blockReason")):
             # Gemini's reply to a prompt that its filter blocked
@@ -73,6 +78,7 @@ class OpenAIChat(Chat):
             provider_request_id=wire.short_text(headers.get("x-request-id")),
             thoughts=said.thoughts,
             provider_finish_reason=wire.unusual_word(stopped, finish_reason),
+            delivery=delivery,
         )
 
 
@@ -93,11 +99,11 @@ def _messages(request: ChatRequest) -> list[dict[str, str]]:
     return [message._asdict() for message in request.messages]
 
 
-def _has_text(choices: object) -> bool:
-    """Return whether a reply has a choice with a text; MiniMax sends an empty one beside its error."""
+def _lacks_text(choices: object) -> bool:
+    """Return whether a reply has no choice, or one with an empty text; MiniMax sends that beside its error."""
     first = choices[0] if isinstance(choices, list) and choices else None
     message = first.get("message") if isinstance(first, dict) else None
-    return bool(first) and not (isinstance(message, dict) and message.get("content") == "")
+    return not first or (isinstance(message, dict) and message.get("content") == "")
 
 
 def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[Replied, FinishReason]:

@@ -60,9 +60,10 @@ def read_usage(counts: Mapping[str, Any], said: int = 0) -> Usage | None:
             inner, kind = _DETAILS[name]
             count = value.get(inner)
         if kind is not None and count is not None:
-            if not _is_count(count):
+            if type(count) is not int or not 0 <= count <= MOST_TOKENS:  # true and false are no counts
                 return None
-            found[kind] = max(found.get(kind, 0), count)
+            if count >= found.get(kind, 0):
+                found[kind] = count
     if "read" not in found or "returned" not in found:
         return None
     read, returned, cached, written = found["read"], found["returned"], found.get("cached", 0), 0
@@ -110,7 +111,6 @@ def _is_possible(usage: Usage, said: int) -> bool:
 
 
 def _is_count(value: object) -> bool:
-    # What JSON has: no subclass of a number but true and false, which are none.
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
@@ -122,6 +122,8 @@ def reported_usd(counts: Mapping[str, Any]) -> float | None:
     (https://deepinfra.com/docs/openai_api).
     """
     cost = counts.get("cost", counts.get("estimated_cost"))
+    if cost is None:
+        return None
     if isinstance(cost, dict):
         return _dollars(cost.get("total_cost"))
     total = _dollars(cost)

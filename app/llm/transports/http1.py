@@ -42,12 +42,14 @@ class ConnectionDelivery:
 
     __slots__ = ("_connection", "_tell", "_until", "is_distrusted", "is_suspect")
 
-    def __init__(self, connection: "HttpConnection", until: float, *, is_suspect: bool) -> None:
+    def __init__(
+        self, connection: "HttpConnection", until: float, *, is_suspect: bool, is_distrusted: bool
+    ) -> None:
         self._connection = connection
         self._until = until
         self._tell: Callable[[], None] | None = None
         self.is_suspect = is_suspect
-        self.is_distrusted = False
+        self.is_distrusted = is_distrusted
 
     @property
     def is_doubtful(self) -> bool:
@@ -88,17 +90,21 @@ class HttpConnection(asyncio.Protocol):
     Args:
         sock: The connected socket under the transport, looked at before a request is sent.
         on_surplus: Called once with the number of suspect replies.
+        is_trusted: Tells whether the server is trusted at a moment of the loop's clock.
     """
 
     __slots__ = (
-        "_body", "_closed", "_delivered", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_is_suspect", "_keep_alive", "_length",
-        "_loop", "_next_begun", "_on_surplus", "_parser", "_poll", "_received", "_status", "_transport", "_waiter", "released_at",
+        "_body", "_closed", "_delivered", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_is_suspect", "_is_trusted", "_keep_alive",
+        "_length", "_loop", "_next_begun", "_on_surplus", "_parser", "_poll", "_received", "_status", "_transport", "_waiter", "released_at",
     )  # fmt: skip
 
     _transport: asyncio.Transport
 
-    def __init__(self, sock: socket.socket, on_surplus: Callable[[int], None]) -> None:
+    def __init__(
+        self, sock: socket.socket, on_surplus: Callable[[int], None], is_trusted: Callable[[float], bool]
+    ) -> None:
         self._on_surplus = on_surplus
+        self._is_trusted = is_trusted
         self._delivered: list[ConnectionDelivery] = []
         self._is_suspect = False
         self._poll = select.poll()
@@ -110,8 +116,8 @@ class HttpConnection(asyncio.Protocol):
         self._begin()
         self.released_at = 0.0
 
-    async def exchange(self, message: bytes) -> tuple[Reply, ConnectionDelivery]:
-        """Return the reply to a whole request, and how it was delivered.
+    async def exchange(self, message: bytes) -> Reply:
+        """Return the reply to a whole request.
 
         Raises:
             LostConnectionError: If the connection broke, or its peer does not keep to HTTP.
@@ -122,14 +128,10 @@ class HttpConnection(asyncio.Protocol):
         self._begin()
         self._transport.write(message)
         try:
-            reply = await waiter
+            return await waiter
         except BaseException:
             self.abort()  # the rest of the reply may still come
             raise
-        until = self._loop.time() + QUIET_SECONDS
-        delivery = ConnectionDelivery(self, until, is_suspect=self._is_suspect)
-        self._delivered.append(delivery)
-        return reply, delivery
 
     @property
     def is_open(self) -> bool:
@@ -296,7 +298,15 @@ class HttpConnection(asyncio.Protocol):
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
-            waiter.set_result(Reply(self._status, headers, b"".join(self._body)))
+            now = self._loop.time()
+            delivery = ConnectionDelivery(
+                self,
+                now + QUIET_SECONDS,
+                is_suspect=self._is_suspect,
+                is_distrusted=not self._is_trusted(now),
+            )
+            self._delivered.append(delivery)
+            waiter.set_result(Reply(self._status, headers, b"".join(self._body), delivery))
 
     def _end_with(self, data: bytes) -> None:
         """Close the connection because of bytes that no request is waiting for."""

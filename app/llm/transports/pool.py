@@ -133,12 +133,11 @@ class Pool:
             if self._watch is None:
                 self._watch = self._loop.call_later(WATCH_SECONDS, self._look)
             try:
-                reply, delivery = await connection.exchange(message)
+                reply = await connection.exchange(message)
             finally:
                 del self._busy[connection]
             self._keep(connection)
-            delivery.is_distrusted = not self._trust.exists(self._loop.time())
-            return reply._replace(delivery=delivery)
+            return reply
         finally:
             self._taken -= 1
             self._room.set()
@@ -191,13 +190,14 @@ class Pool:
     def _end_rests(self) -> None:
         """Move the connections that have rested to those that may be used again, or retire them."""
         now, resting = self._loop.time(), self._resting
+        is_trusted = self._trust.exists(now)
         while resting and (resting[0].released_at + REST_SECONDS <= now or len(resting) > MOST_RESTING):
             connection = resting.popleft()
-            if connection.reusable and self._trust.exists(now):
+            if connection.reusable and is_trusted:
                 self._idle[connection] = None
             else:
                 self._retire(connection)
-        if not self._trust.exists(now):
+        if not is_trusted:
             for connection in self._idle:
                 self._retire(connection)
             self._idle.clear()
@@ -243,7 +243,7 @@ class Pool:
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             creating = self._loop.create_connection(
-                lambda: HttpConnection(sock, self._trust.lose),
+                lambda: HttpConnection(sock, self._trust.lose, self._trust.exists),
                 sock=sock,
                 ssl=tls,
                 server_hostname=self._server.host if tls else None,

@@ -175,10 +175,15 @@ class ModelCaller:
                 model, system, user, f"{path}/a{number}", self._deadline, turns, claim.tenant
             ).placed()
             try:
-                return await self._sent(request, key, claim, stop, kind, number)
+                if kind.is_doubted:
+                    return await self._on_trial(request, key, claim, stop, kind, number)
+                return await self._attempt(request, key, claim, stop, kind, number, on_trial=False)
+            except HeldBackError:
+                attempts.made -= 1
             except ProviderUnreachableError as error:
                 raise stop.fail(_unreachable(error, model)) from error
             except ModelCallError as error:
+                await self._end_run(error, kind, key, stop)
                 # An outage is the connection's failure and not this call's.
                 away = await self._blame.is_of_outage(error, model, claim.tenant, stop, attempts.unreached)
                 attempts.unreached += away
@@ -190,7 +195,7 @@ class ModelCaller:
                     raise failed_for_good(error) from error
                 await self._back_off(error, attempts, stop)
 
-    async def _sent(
+    async def _on_trial(
         self,
         request: ChatRequest,
         key: CallKey,
@@ -199,21 +204,21 @@ class ModelCaller:
         kind: Kind,
         number: int,
     ) -> ChatReply:
-        """Make an attempt; after refusals in a row only one at a time, the decision on the job included."""
-        while True:
-            on_trial = kind.is_doubted and await kind.starts_trial(stop)
-            try:
-                return await self._attempt(request, key, claim, stop, kind, number, on_trial=on_trial)
-            except HeldBackError:
-                continue
-            except ModelCallError as error:
-                if error.unexplained and await self._first_calls.ends_run(kind):
-                    stopping = must_stop(error, request.model, key.stage, alike=FIRST_CALLS)
-                    raise stop.fail(stopping) from error
-                raise
-            finally:
-                if on_trial:
-                    kind.account.trial.release()
+        """Make an attempt after refusals in a row: one at a time, the decision on the job included."""
+        on_trial = await kind.starts_trial(stop)
+        try:
+            return await self._attempt(request, key, claim, stop, kind, number, on_trial=on_trial)
+        except ModelCallError as error:
+            await self._end_run(error, kind, key, stop)
+            raise
+        finally:
+            if on_trial:
+                kind.account.trial.release()
+
+    async def _end_run(self, error: ModelCallError, kind: Kind, key: CallKey, stop: StopSignal) -> None:
+        """Stop the job if refusals in a row end it."""
+        if error.unexplained and await self._first_calls.ends_run(kind):
+            raise stop.fail(must_stop(error, kind.model, key.stage, alike=FIRST_CALLS)) from error
 
     async def _attempt(
         self,

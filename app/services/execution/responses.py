@@ -347,11 +347,12 @@ class Responses(ABC):
         if response.text is None or response.status not in JUDGED:
             return
         units = units_at(response.text, response.unit_starts, response.unit_ends)
+        traits, judges = list(self.cell.traits_of(item)), self.spec.asked_judges
         missing = [
             (unit, trait, dimension, judge)
             for unit in units
-            for trait, dimension in self.cell.traits_of(item)
-            for judge in self.spec.asked_judges
+            for trait, dimension in traits
+            for judge in judges
             if (response.run, response.item, unit.index, trait, judge) not in self.recorded
         ]
         if response.status == "refused":
