@@ -35,10 +35,11 @@ MOST_CLAIMS = 50
 
 OUT_OF = one_of(WORDS["out_of"])
 NOT_APPLICABLE_WORDS = one_of(WORDS["not_applicable"])
+_UNIT_LABEL = rf"[*_]{{0,2}}{one_of(WORDS['judged_units'])}\s?#?1(?:句话?|文)?[*_\s]*[:-][*_]*\s*(?=\d{{1,4}}\b[^\n]*\Z)"
 OPENING = re.compile(
-    rf"\A(?:(?:q(?:uestion)?:[^\n]*\n\s*)?{one_of(WORDS['roles'])}(?![^\n]*\n\s*b:)\s*[:\n]\s*|{one_of(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$)))"
+    rf"\A(?:(?:q(?:uestion)?:[^\n]*\n\s*)?{one_of(WORDS['roles'])}(?![^\n]*\n\s*b:)\s*[:\n]\s*|{one_of(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$))|{_UNIT_LABEL})"
 )
-"""Matches a role or an assent at the beginning of a reply."""
+"""Matches a role, an assent or the label of the only sentence at the beginning of a reply."""
 
 
 class Claim(NamedTuple):
@@ -129,6 +130,15 @@ _ADVERB = (
     rf"(?!{one_of(WORDS['denials'])}\b)(?!(?:near|almost|possib|potential|initial|original|previous)ly)\w+ly"
 )
 _HYPOTHETICAL = Phrases(all_words("hypothetical"))
+_SUPPOSITION = re.compile(
+    rf"(?:^|[.!?\n])[\W_]*(?:(?:{'|'.join(WORDS['connectives'])}|now),? )?{whole_words(WORDS['suppositions'])}"
+)
+_MAY_SUPPOSE = Stems(WORDS["suppositions"])
+_TITLE_WORDS = whole_words(WORDS["titles"])
+_TITLE = re.compile(
+    rf"(?=.*{_TITLE_WORDS})(?:(?:{_TITLE_WORDS}|{whole_words([*all_words('adjectives'), *WORDS['judged'], *WORDS['objects']])})[\s:-]*)+"
+)
+"""Matches a short title over a score: "Evaluation of the sentence"."""
 _LONGEST_ATTRIBUTION = 120
 _ATTRIBUTED = re.compile(
     rf"{whole_words([*all_words('attributions'), *WORDS['others']])}[^,;:]{{0,60}}(?:[,:]| that)$"
@@ -263,7 +273,7 @@ class Reader:
     label_words: tuple[str, ...]
     longest_option: int
     legend: re.Pattern[str] | None
-    elsewhere: tuple[re.Pattern[str], re.Pattern[str]] | None
+    elsewhere: tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]] | None
     off_topic: OffTopic
     names: dict[str, bool]
     trait: re.Pattern[str]
@@ -399,7 +409,10 @@ class Reader:
             and len(words.split()) <= _MOST_WORDS_OF_NAME
             and not self.has_label(words)
             and not (
-                self._is_heading(line) or _LEADING.fullmatch(words) or _HEAD_OF_THOUGHTS.fullmatch(words)
+                self._is_heading(line)
+                or _LEADING.fullmatch(words)
+                or _HEAD_OF_THOUGHTS.fullmatch(words)
+                or _TITLE.fullmatch(self.trait.sub("", words).strip())
             )
         )
 
@@ -668,6 +681,19 @@ class Reader:
             and any(pole and pole.in_("\n" + words) for pole in self.poles)
         )
 
+    def is_about_other(self, text: str) -> bool:
+        """Tell whether a line or a title names another dimension, or the text supposes something."""
+        if _MAY_SUPPOSE.may_be_in(text) and _SUPPOSITION.search(text):
+            return True
+        return self.elsewhere is not None and any(
+            0 < len(line) <= _LONGEST_NAME
+            and line.rstrip()[-1:] not in ".!?"
+            and len(line.split()) <= _MOST_WORDS_OF_NAME
+            and self.elsewhere[2].search(line)
+            and not self.trait.search(line)
+            for line in text.split("\n")
+        )
+
     def states_nothing(self, text: str) -> bool:
         """Tell whether a plain text surely states no score and names no option."""
         return not (
@@ -676,6 +702,7 @@ class Reader:
             or _NOT_APPLICABLE.may_be_in(text)
             or _dangles(text)
             or _announces(text)
+            or self.is_about_other(text)
             or (":" in text and with_denials(text, self.is_name) != text)
         )
 
@@ -894,12 +921,12 @@ def reader(asked: Dimension | Scale) -> Reader:
     )
 
 
-def _elsewhere(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """Return what, before a statement and behind a score, says that it is about another dimension."""
+def _elsewhere(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
+    """Return what, before a statement, behind a score and in a title, names another dimension."""
     groups = ({name, *more} for name, more in WORDS["dimensions"].items() if name not in names)
     others, own = whole_words(word for group in groups for word in group), whole_words(map(re.escape, names))
     about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {others}"
-    return re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}")
+    return re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}"), re.compile(others)
 
 
 def _legend(labels: dict[int, str], scale: Scale) -> re.Pattern[str] | None:

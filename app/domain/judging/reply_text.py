@@ -28,7 +28,7 @@ IsValue = Callable[[str], bool]
 
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\u20e3\ufeff\r"
 _REPLACED = {
-    "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "「": '"', "」": '"', "『": '"', "』": '"',
+    "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "「": '"', "」": '" ', "『": '"', "』": '" ',
     "−": "-", "⇒": "->", "➜": "->", "➡": "->", "►": " ", "▶": " ", "。": ". ", "、": ", ", "【": "[", "】": "]", "؛": ";", "،": ",",
     **dict.fromkeys(_INVISIBLE, ""),
 }  # fmt: skip
@@ -44,12 +44,15 @@ def plain(raw: str) -> str:
     """Return the answer's turn without thoughts, in lower case, with plain digits, quotes and signs."""
     text = first_turn(after_thoughts(raw).rpartition("</think>")[2])
     if not text.isascii():
+        text = _SPACED_QUOTES.sub("", text) if "»" in text else text
         text = "".join(map(_plain_character, _in_plain_digits(_UNIT_POWER.sub("", text))))
     text = text.lower().strip()
     spaced = "  " in text or "\t" in text or "\r" in text or not text.isascii()
     return _SPACES.sub(" ", text) if spaced else text
 
 
+_SPACED_QUOTES = re.compile(r"(?<=«)\s|\s(?=»(?:[\s.,;:!?)]|$))")
+"""Matches the spaces within French quotation marks."""
 _UNIT_POWER = re.compile(r"(?<=[^\W\d_])[²³⁰¹⁴-⁹₀-₉]+")
 _CIRCLED = re.compile(r"[①-⑩❶-❿➀-➓](?=(\s?[^\W\d])?)")
 
@@ -100,6 +103,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = _BOX.sub(r"\nanswer: \1\n", text) if "\\" in text else text
     if "[" in text or "<<" in text:
         text = _DOUBLE_BRACKETS.sub(lambda found: f"\nanswer: {found[1] or found[2]}\n", text)
+        text = _END_MARK.sub("", text)
         text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
     text = _STARS.sub("", text) if "*" in text else text
     return text.replace("`", "").replace('"', "").replace("_", " ")
@@ -129,6 +133,7 @@ _LATEX_NUMBER = re.compile(
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s?\{([^{}\n]{0,80})\}\$?")
 _DOUBLE_BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]|<<<?([^<>\n]{1,80})>?>>")
+_END_MARK = re.compile(r"\s*\[(?:/[a-z]{1,12}|end|eos|done|stop)\]")
 _BRACKETED_NAME = re.compile(r"\[([^\W\d][\w ]{2,30})\][*:]*\s*(?=\S)")
 _CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*(?![-•*]\s)([^\n]*)")
 _LIST_ITEM = re.compile(r"^[^\S\n]*[*_]*(\d{1,2})[.)][^\S\n]+[*_]*[^\W\d]", re.MULTILINE)

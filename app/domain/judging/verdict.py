@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import lru_cache
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.judging.phrases import WORDS, has_any, has_digit
+from app.domain.judging.phrases import WORDS, all_words, has_any, has_digit, one_of
 from app.domain.judging.reply_claims import (
     MOST_CLAIMS,
     NOT_APPLICABLE_WORDS,
@@ -202,6 +202,8 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
         return unparsed(Unread.CONTRADICTION)
     if (
         (DENIED in text and verdict.score is not None)
+        or _has_other_scale(text, scale)
+        or read.is_about_other(text)
         or _DECLINED.search(text)
         or denies(text, str(number))
         or taken_back(text, claims[-1].end, number, frozenset(readings))
@@ -252,6 +254,7 @@ _LONGEST_PART = 5_000
 _FIELD = re.compile(r"(?:^|\n)[^\S\n]*[^\W\d][\w ]{1,20}:\s*\Z")
 """Matches the name of a field whose value follows."""
 _DIGIT = re.compile(r"\d")
+_TO = "(?:-|–|—|~|to|and|through|bis|à|a|al|до)"
 _LONGEST_ORDINAL = 40
 _NUMERALS = {word: str(n) for n, word in enumerate(WORDS["numerals"], 1)}
 _NUMERAL = "|".join(_NUMERALS)
@@ -268,6 +271,11 @@ _WHOLE = re.compile(
     rf"|\s*(?:{BLANK}\s*\n)?\s*answer: (\d{{1,4}})\s*\n\s*{BLANK}?\s*"
 )
 """Matches a reply that is a number with words around it that add nothing, or one machine format."""
+_OTHER_SCALE = re.compile(
+    rf"(?:{one_of(all_words('scores'))} ?[(\[][^)\]\n\d]{{0,20}}|{one_of(WORDS['scales'])} (?:[^\W\d]+ ){{0,2}})\d{{1,3}} ?{_TO} ?\d{{1,3}}(?!\d)"
+    rf"|{one_of(all_words('scores'))} ?[(\[]{OUT_OF} ?(\d{{1,3}}) ?[)\]]|\b\d{{1,3}}[ -]points? scale|(?:满分|満分)(?:为|は)? ?\d|\d ?[分点](?:满分|満点)"
+)
+"""Matches a mention of a scale; the asked one is marked before."""
 _NULL_DECIMALS = re.compile(r"\.00?$")
 _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
 _ONLY_NOT_APPLICABLE = re.compile(
@@ -301,7 +309,7 @@ def _scale_patterns(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what mentions the whole scale ("1 to 5"), and what gives a score out of its maximum ("4/5")."""
     start, end = r"(?<![\w.,/+-])", r"(?![\w/%]|[.,-]\d)"
     low, high = scale.minimum, scale.maximum
-    whole = rf"{start}{low}\s?(?:-|–|—|~|to|and|through|bis|à|a|al|до)\s?\+?{high}{end}|{start}{high}[ -]points? scale|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:满分|満分|中)"
+    whole = rf"{start}{low}\s?{_TO}\s?\+?{high}{end}|{start}{high}[ -]points? scale|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:满分|満分|中)"
     fraction = rf"{start}(\d{{1,9}})(?:\.00?)?\s?(?:分|点|점)?\s?\(?(?:{OUT_OF})\s?{high}(?:\.00?)?\)?(?:\s?(?:分|点|점))?{end}"
     return re.compile(whole), re.compile(fraction)
 
@@ -335,6 +343,12 @@ def _without_scale(text: str, scale: Scale) -> str:
         return found[1] if _readings(scale).get(found[1], UNPARSED).score is not None else found[0]
 
     return fraction.sub(numerator, text)
+
+
+def _has_other_scale(text: str, scale: Scale) -> bool:
+    digits = sum(map(text.count, "0123456789"))
+    found = _OTHER_SCALE.search(text) if digits > 1 else None
+    return found is not None and found[1] != str(scale.maximum)
 
 
 def _contradicts(text: str, number: int, claims: list[Claim], read: Reader, scale: Scale) -> bool:
