@@ -257,7 +257,7 @@ def shown(console: Console) -> Iterator[Callable[[Json], None]]:
 def _speed(rate: float) -> str:
     """A rate such as ``12 calls/s`` or, below one per second, ``5 calls/min``."""
     if rate >= 1:
-        return f"{rate:,.0f} calls/s"
+        return f"{counted(round(rate), 'call')}/s"
     per_minute = round(rate * SECONDS_PER_MINUTE)
     return f"{counted(per_minute, 'call')}/min" if per_minute else "less than 1 call/min"
 

@@ -157,6 +157,7 @@ class TestJobProgress:
         ("seconds", "speed"),
         [
             (20.0, "2 calls/s"),
+            (40.0, "1 call/s"),
             (80.0, "30 calls/min"),
             (2400.0, "1 call/min"),
             (40_000.0, "less than 1 call/min"),
