@@ -113,6 +113,12 @@ CLAIMABLE = (
 Shards for which a batch holds answers can be in a job that stands still or ends, too: what is paid for is kept.
 """
 
+NOT_HELD = "s.id <> ALL (CAST(:held AS bigint[]))"
+"""Condition that the claiming process does not hold a shard ``s``.
+
+The lease of a held shard runs out while its process is late. Claimed again by the same process, its calls on the wire would be repeated.
+"""
+
 IN_DOLLARS = "(b.nanos_limit IS NOT NULL OR b.key_id IS NOT NULL OR b.under_tenant)"
 """Whether the budget ``b``, or a cap that its job has to keep, is in dollars."""
 
@@ -262,6 +268,8 @@ async def claim_next(
     lease_seconds: float,
     among: Among = ALL,
     shard_id: int | None = None,
+    *,
+    held: Sequence[int] = (),
 ) -> AnyClaim | None:
     """Claims the shard whose turn it is: of the tenant of whose jobs fewest shards are held, by all workers.
 
@@ -275,6 +283,7 @@ async def claim_next(
         lease_seconds: For how long.
         among: Which shards can be it.
         shard_id: Of the job whose turn it is, this one if it can be claimed, or else the first.
+        held: Shards that are not claimed, see :data:`NOT_HELD`.
     """
     rows = await connection.execute(
         text(
@@ -294,7 +303,7 @@ async def claim_next(
             "  AND jobs.id > :newer_than ORDER BY 2, 3, 4, 1),"
             " free AS (SELECT first.* FROM turns, LATERAL (SELECT s.id, jobs.priority, jobs.status"
             "   FROM shards s JOIN jobs ON jobs.id = s.job_id"
-            f"  WHERE s.job_id = turns.id AND {CLAIMABLE} AND s.announced_at IS NOT NULL"
+            f"  WHERE s.job_id = turns.id AND {CLAIMABLE} AND {NOT_HELD} AND s.announced_at IS NOT NULL"
             "   AND s.announced_at <= clock_timestamp() - make_interval(secs => :quiet)"
             "   ORDER BY s.id IS NOT DISTINCT FROM CAST(:shard AS bigint) DESC, s.id"
             "   LIMIT 1 FOR SHARE OF jobs SKIP LOCKED FOR NO KEY UPDATE OF s SKIP LOCKED) first"
@@ -308,6 +317,7 @@ async def claim_next(
             "quiet": among.quiet_seconds,
             "of_tenant": among.of_tenant_below,
             "of_job": among.of_job_below,
+            "held": list(held),
             "direction": -1 if among.newest_first else 1,
             "newer_than": among.newer_than,
         },
@@ -365,15 +375,17 @@ async def claim(
     return _claim_of(rows.first())
 
 
-async def first_claimable(connection: AsyncConnection, shard_id: int) -> int | None:
-    """A shard that can be claimed, whoever has locked it or its job: the named one, or else the first that is announced."""
+async def first_claimable(
+    connection: AsyncConnection, shard_id: int, *, held: Sequence[int] = ()
+) -> int | None:
+    """Return a shard that can be claimed, even a locked one: the named one, or else the first that is announced."""
     rows = await connection.execute(
         text(
             "SELECT s.id FROM shards s JOIN jobs ON jobs.id = s.job_id"
-            f" WHERE (s.id = :shard OR s.announced_at IS NOT NULL) AND {CLAIMABLE}"
+            f" WHERE (s.id = :shard OR s.announced_at IS NOT NULL) AND {CLAIMABLE} AND {NOT_HELD}"
             " ORDER BY s.id = :shard DESC, s.id LIMIT 1"
         ),
-        {"shard": shard_id},
+        {"shard": shard_id, "held": list(held)},
     )
     return rows.scalar_one_or_none()
 

@@ -104,6 +104,11 @@ class LeaseKeeper:
         return len(self._held)
 
     @property
+    def shard_ids(self) -> list[int]:
+        """The shards that this process holds, also those whose leases have run out."""
+        return [claim.shard_id for claim in self._held]
+
+    @property
     def stopping(self) -> bool:
         """Whether this process takes up no more work."""
         return self._stopped_for is not None

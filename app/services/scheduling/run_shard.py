@@ -81,7 +81,9 @@ async def claim_next(
     """Claims the shard whose turn it is; see :func:`app.db.execution.shards.claim_next`. One at a time, so that each counts for the next."""
     async with deps.leases.claiming, single_statements(deps.engine) as connection:
         asked = time.monotonic()
-        claim = await shards.claim_next(connection, deps.owner, deps.lease_seconds, among, shard_id)
+        claim = await shards.claim_next(
+            connection, deps.owner, deps.lease_seconds, among, shard_id, held=deps.leases.shard_ids
+        )
     return None if claim is None else Claimed(claim, asked)
 
 
@@ -92,7 +94,7 @@ async def _claim_locked(deps: ShardDependencies, shard_id: int) -> Claimed | Non
     """
     while True:
         async with single_statements(deps.engine) as connection:
-            found = await shards.first_claimable(connection, shard_id)
+            found = await shards.first_claimable(connection, shard_id, held=deps.leases.shard_ids)
             if found is None:
                 return None
             asked = time.monotonic()

@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.execution import shards
 from app.db.execution.shards import Claim
+from app.services.scheduling.run_shard import claim_next
 from app.telemetry.metrics import SHARD_FAILURES
 from tests.faults.trial import report
 from tests.integration.jobs import execute, new_job, scalar, shard_ids
@@ -92,3 +93,27 @@ class TestStaleOwner:
         assert [line for line in told if line["log_level"] == "error"] == []
         assert SHARD_FAILURES._value.get() == failures
         assert await scalar(engine, "SELECT failures FROM shards WHERE id = :id", id=shard_id) == 0
+
+
+@pytest.mark.usefixtures("calls_at_once")
+class TestLateOwner:
+    async def test_that_is_the_only_one_pays_for_nothing_twice(self, engine: AsyncEngine) -> None:
+        """A busy machine: the lease runs out while calls are on the wire, and the same process gets the next messages."""
+        job = await new_job(engine)
+        (shard_id,) = await shard_ids(engine, job.id)
+        worker = Worker(engine, Provider(gate=asyncio.Event()))
+        async with worker.deps.writer.running():
+            first = asyncio.create_task(worker.run(shard_id))
+            await worker.provider.called.wait()
+            lapsed = "lease_expires_at = clock_timestamp() - interval '1 second'"
+            await execute(engine, f"UPDATE shards SET {lapsed}, announced_at = now() - interval '1 minute'")
+            async with asyncio.timeout(30):
+                await worker.run(shard_id)
+            assert await claim_next(worker.deps) is None
+            assert not first.done()
+            assert worker.provider.gate is not None
+            worker.provider.gate.set()
+            await first
+        assert Counter(worker.provider.calls).total() == len(set(worker.provider.calls)) == CALLS
+        assert await scalar(engine, "SELECT lease_token FROM shards WHERE id = :id", id=shard_id) == 1
+        assert (await worker.finalize(job)).completeness == "full"
