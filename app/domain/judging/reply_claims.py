@@ -182,7 +182,12 @@ _SPELLED_WORDS = (
     *(word for word in WORDS["spelled"] if word != "ten"),
     *(sign + "ten" for sign in " \n([':=~/|-"),  # not as in "sentence"
 )
-_LOUD = (*"0123456789", *_SPELLED_WORDS, *'"<>{}[]|\\$`_', " '")
+_LOUD = (
+    *"0123456789",
+    *(word for word in _SPELLED_WORDS if word not in WORDS["vague"]),
+    *'"<>{}[]|\\$`_',
+    " '",
+)
 """Pieces of text that may be a number, a quotation or a machine format."""
 _SPELLED = re.compile(rf"[\d\x00\W](?:(?<=[\d\x00])|{one_of(WORDS['spelled'])}\b)")
 """Matches, in a text that begins with no letter, what may stand in the place of a number."""
