@@ -131,7 +131,7 @@ _ADVERB = (
 )
 _HYPOTHETICAL = Phrases(all_words("hypothetical"))
 _SUPPOSITION = re.compile(
-    rf"(?:^|[.!?\n])[\W_]*(?:(?:{'|'.join(WORDS['connectives'])}|now),? )?{whole_words(WORDS['suppositions'])}"
+    rf"(?:^|[.!?\n])[\W_]{{0,8}}(?:(?:{'|'.join(WORDS['connectives'])}|now),? )?{whole_words(WORDS['suppositions'])}"
 )
 _MAY_SUPPOSE = Stems(WORDS["suppositions"])
 _TITLE_WORDS = whole_words(WORDS["titles"])

@@ -133,7 +133,7 @@ _LATEX_NUMBER = re.compile(
 )
 _BOX = re.compile(r"\\(?:boxed|fbox)\s?\{([^{}\n]{0,80})\}\$?")
 _DOUBLE_BRACKETS = re.compile(r"\[\[([^\[\]\n]{1,80})\]\]|<<<?([^<>\n]{1,80})>?>>")
-_END_MARK = re.compile(r"\s*\[(?:/[a-z]{1,12}|end|eos|done|stop)\]")
+_END_MARK = re.compile(r"\[(?:/[a-z]{1,12}|end|eos|done|stop)\]")
 _BRACKETED_NAME = re.compile(r"\[([^\W\d][\w ]{2,30})\][*:]*\s*(?=\S)")
 _CONTINUED_LINE = re.compile(r":[*_]*[^\S\n]*\n\s*(?![-•*]\s)([^\n]*)")
 _LIST_ITEM = re.compile(r"^[^\S\n]*[*_]*(\d{1,2})[.)][^\S\n]+[*_]*[^\W\d]", re.MULTILINE)
