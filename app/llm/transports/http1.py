@@ -37,24 +37,20 @@ class ConnectionDelivery:
 
     Attributes:
         is_suspect: It did, so the reply may be another request's.
-        is_distrusted: Another connection to the server did lately.
     """
 
-    __slots__ = ("_connection", "_tell", "_until", "is_distrusted", "is_suspect")
+    __slots__ = ("_connection", "_tell", "_until", "is_suspect")
 
-    def __init__(
-        self, connection: "HttpConnection", until: float, *, is_suspect: bool, is_distrusted: bool
-    ) -> None:
+    def __init__(self, connection: "HttpConnection", until: float, *, is_suspect: bool) -> None:
         self._connection = connection
         self._until = until
         self._tell: Callable[[], None] | None = None
         self.is_suspect = is_suspect
-        self.is_distrusted = is_distrusted
 
     @property
     def is_doubtful(self) -> bool:
-        """Whether the reply must not be used before it is settled."""
-        return self.is_suspect or self.is_distrusted
+        """Whether the reply must not be used before it is settled: it is suspect, or another of the server's was lately."""
+        return self.is_suspect or not self._connection.is_trusted
 
     async def settled(self) -> bool:
         """Wait until the connection has stayed quiet; return false if it did not."""
@@ -90,21 +86,22 @@ class HttpConnection(asyncio.Protocol):
     Args:
         sock: The connected socket under the transport, looked at before a request is sent.
         on_surplus: Called once with the number of suspect replies.
-        is_trusted: Tells whether the server is trusted at a moment of the loop's clock.
+        trusts: Tells whether the server is trusted at a moment of the loop's clock.
     """
 
     __slots__ = (
-        "_body", "_closed", "_delivered", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_is_suspect", "_is_trusted", "_keep_alive",
-        "_length", "_loop", "_next_begun", "_on_surplus", "_parser", "_poll", "_received", "_status", "_transport", "_waiter", "released_at",
+        "_body", "_closed", "_delivered", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_is_suspect", "_keep_alive",
+        "_length", "_loop", "_next_begun", "_on_surplus", "_parser", "_poll", "_received", "_status", "_transport", "_trusts", "_waiter",
+        "released_at",
     )  # fmt: skip
 
     _transport: asyncio.Transport
 
     def __init__(
-        self, sock: socket.socket, on_surplus: Callable[[int], None], is_trusted: Callable[[float], bool]
+        self, sock: socket.socket, on_surplus: Callable[[int], None], trusts: Callable[[float], bool]
     ) -> None:
         self._on_surplus = on_surplus
-        self._is_trusted = is_trusted
+        self._trusts = trusts
         self._delivered: list[ConnectionDelivery] = []
         self._is_suspect = False
         self._poll = select.poll()
@@ -137,6 +134,11 @@ class HttpConnection(asyncio.Protocol):
     def is_open(self) -> bool:
         """Whether bytes may still come."""
         return not self._closed
+
+    @property
+    def is_trusted(self) -> bool:
+        """Whether no connection to the server has brought surplus bytes lately."""
+        return self._trusts(self._loop.time())
 
     @property
     def reusable(self) -> bool:
@@ -298,13 +300,8 @@ class HttpConnection(asyncio.Protocol):
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
-            now = self._loop.time()
-            delivery = ConnectionDelivery(
-                self,
-                now + QUIET_SECONDS,
-                is_suspect=self._is_suspect,
-                is_distrusted=not self._is_trusted(now),
-            )
+            until = self._loop.time() + QUIET_SECONDS
+            delivery = ConnectionDelivery(self, until, is_suspect=self._is_suspect)
             self._delivered.append(delivery)
             waiter.set_result(Reply(self._status, headers, b"".join(self._body), delivery))
 

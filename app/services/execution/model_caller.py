@@ -174,8 +174,9 @@ class ModelCaller:
             request = ChatRequest(
                 model, system, user, f"{path}/a{number}", self._deadline, turns, claim.tenant
             ).placed()
+            is_doubted = kind.is_doubted
             try:
-                if kind.is_doubted:
+                if is_doubted:
                     return await self._on_trial(request, key, claim, stop, kind, number)
                 return await self._attempt(request, key, claim, stop, kind, number, on_trial=False)
             except HeldBackError:
@@ -183,7 +184,8 @@ class ModelCaller:
             except ProviderUnreachableError as error:
                 raise stop.fail(_unreachable(error, model)) from error
             except ModelCallError as error:
-                await self._end_run(error, kind, key, stop)
+                if not is_doubted:  # else it was decided while the call was on trial
+                    await self._end_run(error, kind, key, stop)
                 # An outage is the connection's failure and not this call's.
                 away = await self._blame.is_of_outage(error, model, claim.tenant, stop, attempts.unreached)
                 attempts.unreached += away
@@ -204,7 +206,7 @@ class ModelCaller:
         kind: Kind,
         number: int,
     ) -> ChatReply:
-        """Make an attempt after refusals in a row: one at a time, the decision on the job included."""
+        """Make an attempt after refusals in a row: one at a time, and with it decide whether the job stops."""
         on_trial = await kind.starts_trial(stop)
         try:
             return await self._attempt(request, key, claim, stop, kind, number, on_trial=on_trial)
