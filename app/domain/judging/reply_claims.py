@@ -35,7 +35,7 @@ MOST_CLAIMS = 50
 
 OUT_OF = one_of(WORDS["out_of"])
 NOT_APPLICABLE_WORDS = one_of(WORDS["not_applicable"])
-_UNIT_LABEL = rf"[*_]{{0,2}}{one_of(WORDS['judged_units'])}\s?#?1(?:句话?|文)?[*_\s]*[:-][*_]*\s*(?=\d{{1,4}}\b[^\n]*\Z)"
+_UNIT_LABEL = rf"[*_]{{0,2}}{one_of(WORDS['judged_units'])}\s?#?1(?:句话?|文)?[*_]*(?:\s*:| -(?= ))[*_]*\s*(?=\d{{1,4}}\b[^\n]*\Z)"
 OPENING = re.compile(
     rf"\A(?:(?:q(?:uestion)?:[^\n]*\n\s*)?{one_of(WORDS['roles'])}(?![^\n]*\n\s*b:)\s*[:\n]\s*|{one_of(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$))|{_UNIT_LABEL})"
 )
@@ -130,13 +130,9 @@ _ADVERB = (
     rf"(?!{one_of(WORDS['denials'])}\b)(?!(?:near|almost|possib|potential|initial|original|previous)ly)\w+ly"
 )
 _HYPOTHETICAL = Phrases(all_words("hypothetical"))
-_SUPPOSITION = re.compile(
-    rf"(?:^|[.!?\n])[\W_]{{0,8}}(?:(?:{'|'.join(WORDS['connectives'])}|now),? )?{whole_words(WORDS['suppositions'])}"
-)
-_MAY_SUPPOSE = Stems(WORDS["suppositions"])
 _TITLE_WORDS = whole_words(WORDS["titles"])
 _TITLE = re.compile(
-    rf"(?=.*{_TITLE_WORDS})(?:(?:{_TITLE_WORDS}|{whole_words([*all_words('adjectives'), *WORDS['judged'], *WORDS['objects']])})[\s:-]*)+"
+    rf"(?:{whole_words([*all_words('adjectives'), *WORDS['titled']])}[\s:-]*){{0,3}}{_TITLE_WORDS}(?: ?{whole_words(WORDS['titled_texts'])})?[\s:-]*"
 )
 """Matches a short title over a score: "Evaluation of the sentence"."""
 _LONGEST_ATTRIBUTION = 120
@@ -687,16 +683,15 @@ class Reader:
         )
 
     def is_about_other(self, text: str) -> bool:
-        """Tell whether a line or a title names another dimension, or the text supposes something."""
-        if _MAY_SUPPOSE.may_be_in(text) and _SUPPOSITION.search(text):
-            return True
-        return self.elsewhere is not None and any(
-            0 < len(line) <= _LONGEST_NAME
-            and line.rstrip()[-1:] not in ".!?"
-            and len(line.split()) <= _MOST_WORDS_OF_NAME
-            and self.elsewhere[2].search(line)
+        """Tell whether a title, the first line or the one before the score, names another dimension."""
+        if self.elsewhere is None:
+            return False
+        lines = [line for line in text.split("\n") if line.strip()]
+        return any(
+            len(line) <= _LONGEST_NAME
+            and self.elsewhere[2].fullmatch(line.strip("#*_:.! "))
             and not self.trait.search(line)
-            for line in text.split("\n")
+            for line in (*lines[:1], *lines[-2:])
         )
 
     def states_nothing(self, text: str) -> bool:
@@ -930,8 +925,10 @@ def _elsewhere(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str],
     """Return what, before a statement, behind a score and in a title, names another dimension."""
     groups = ({name, *more} for name, more in WORDS["dimensions"].items() if name not in names)
     others, own = whole_words(word for group in groups for word in group), whole_words(map(re.escape, names))
+    titles = whole_words([*WORDS["titles"], "trait", "dimension"])
+    title = rf"(?:{titles}(?: [^\W\d]+)?[ :-]*)?{others}(?:[ :-]*{titles})?"
     about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {others}"
-    return re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}"), re.compile(others)
+    return re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}"), re.compile(title)
 
 
 def _legend(labels: dict[int, str], scale: Scale) -> re.Pattern[str] | None:

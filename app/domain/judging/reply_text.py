@@ -28,7 +28,7 @@ IsValue = Callable[[str], bool]
 
 _INVISIBLE = "\u00ad\u200b\u200c\u200d\u200e\u200f\u2060\ufe0f\u20e3\ufeff\r"
 _REPLACED = {
-    "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "「": '"', "」": '" ', "『": '"', "』": '" ',
+    "’": "'", "‘": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "「": '"', "」": '"', "『": '"', "』": '"',
     "−": "-", "⇒": "->", "➜": "->", "➡": "->", "►": " ", "▶": " ", "。": ". ", "、": ", ", "【": "[", "】": "]", "؛": ";", "،": ",",
     **dict.fromkeys(_INVISIBLE, ""),
 }  # fmt: skip
@@ -45,6 +45,8 @@ def plain(raw: str) -> str:
     text = first_turn(after_thoughts(raw).rpartition("</think>")[2])
     if not text.isascii():
         text = _SPACED_QUOTES.sub("", text) if "»" in text else text
+        if "「" not in text:  # the end of a quotation whose start is cut off
+            text = text.replace("」", "」 ")
         text = "".join(map(_plain_character, _in_plain_digits(_UNIT_POWER.sub("", text))))
     text = text.lower().strip()
     spaced = "  " in text or "\t" in text or "\r" in text or not text.isascii()

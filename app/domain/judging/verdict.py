@@ -272,7 +272,7 @@ _WHOLE = re.compile(
 )
 """Matches a reply that is a number with words around it that add nothing, or one machine format."""
 _OTHER_SCALE = re.compile(
-    rf"(?:{one_of(all_words('scores'))} ?[(\[][^)\]\n\d]{{0,20}}|{one_of(WORDS['scales'])} (?:[^\W\d]+ ){{0,2}})\d{{1,3}} ?{_TO} ?\d{{1,3}}(?!\d)"
+    rf"(?:{one_of(all_words('scores'))} ?[(\[][^)\]\n\d]{{0,20}}|{one_of(WORDS['scales'])}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
     rf"|{one_of(all_words('scores'))} ?[(\[]{OUT_OF} ?(\d{{1,3}}) ?[)\]]|\b\d{{1,3}}[ -]points? scale|(?:满分|満分)(?:为|は)? ?\d|\d ?[分点](?:满分|満点)"
 )
 """Matches a mention of a scale; the asked one is marked before."""
@@ -309,7 +309,7 @@ def _scale_patterns(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what mentions the whole scale ("1 to 5"), and what gives a score out of its maximum ("4/5")."""
     start, end = r"(?<![\w.,/+-])", r"(?![\w/%]|[.,-]\d)"
     low, high = scale.minimum, scale.maximum
-    whole = rf"{start}{low}\s?{_TO}\s?\+?{high}{end}|{start}{high}[ -]points? scale|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:满分|満分|中)"
+    whole = rf"{start}{low}\s?{_TO}\s?\+?{high}{end}|{start}{high}[ -]points? scale|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:(?:满分|満分|満点)[中で]?|中)"
     fraction = rf"{start}(\d{{1,9}})(?:\.00?)?\s?(?:分|点|점)?\s?\(?(?:{OUT_OF})\s?{high}(?:\.00?)?\)?(?:\s?(?:分|点|점))?{end}"
     return re.compile(whole), re.compile(fraction)
 
@@ -347,8 +347,10 @@ def _without_scale(text: str, scale: Scale) -> str:
 
 def _has_other_scale(text: str, scale: Scale) -> bool:
     digits = sum(map(text.count, "0123456789"))
-    found = _OTHER_SCALE.search(text) if digits > 1 else None
-    return found is not None and found[1] != str(scale.maximum)
+    return digits > 1 and any(
+        (found[1] or str(scale.minimum), found[2] or found[3]) != (str(scale.minimum), str(scale.maximum))
+        for found in _OTHER_SCALE.finditer(text)
+    )
 
 
 def _contradicts(text: str, number: int, claims: list[Claim], read: Reader, scale: Scale) -> bool:
