@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import pytest
 
-from app.domain.jobs.budget import NANOS, nanos_of
+from app.domain.jobs.budget import NANOS, Amount, nanos_of
 from app.domain.providers.model import Usage
 from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.e2e.stack import TERMINAL, Json, Stack, connected_stack
 from tests.faults.providers import Providers
+from tests.faults.trial import report
 from tests.integration.llm.stub_provider import Answer
 from tests.integration.services.execution.test_lying_providers import LIES, PRICES, told
 from tests.observe import eventually
@@ -19,26 +21,47 @@ IN_FLIGHT = 6
 HONEST = 12
 """Calls that a provider answers honestly before it lies."""
 KILLS = 2
-USD = 0.5
+BUDGETS = {"usd": 0.5, "tokens": 90_000, "calls": 36}
+"""Each pays for some 35 honest calls."""
+MOST_OVER = IN_FLIGHT + 2 + KILLS * IN_FLIGHT
+"""Largest bills: of the calls in flight at the first lie, of two more, and of those in flight when a worker was killed."""
 PATIENCE = 270.0
-NAMES = {f"p{number}": name for number, name in enumerate(LIES) if name != "rate limit"}
-"""The connection of each provider."""
 JOB: Json = {
     "personas": ["E-high"],
     "tasks": ["questionnaire"],
     "judges": ["simulated/sim-judge"],
     "instructions": [1, 2, 3],
     "iterations": 10,
-    "budget": {"usd": USD},
 }
-"""300 texts, of which the budget pays for some 35."""
+"""300 texts."""
+
+
+class Trial(NamedTuple):
+    """A provider, and the kind of budget that its job has."""
+
+    lie: str
+    budget: str
+
+    @property
+    def connection(self) -> str:
+        return f"p{list(LIES).index(self.lie)}{self.budget}"
+
+
+NAMES = [name for name in LIES if name != "rate limit"]
+SHORT = [
+    *(Trial(name, "usd") for name in NAMES),
+    *(Trial(name, "tokens") for name in NAMES[::4]),
+    *(Trial(name, "calls") for name in NAMES[::8]),
+]
+ALL = [Trial(name, budget) for name in NAMES for budget in BUDGETS]
+LIE_OF = {trial.connection: trial.lie for trial in ALL}
 
 
 class Charges:
-    """What a provider charged for, in billionths of a dollar."""
+    """What a provider charged for, and its largest bill."""
 
     def __init__(self) -> None:
-        self.calls = self.nanos = self.largest = 0
+        self.all = self.largest = Amount()
 
 
 class Charging(Providers):
@@ -46,25 +69,26 @@ class Charging(Providers):
 
     def __init__(self) -> None:
         super().__init__()
-        self.charged = {name: Charges() for name in NAMES}
+        self.charged = {name: Charges() for name in LIE_OF}
 
     def answer(self, connection: str, body: bytes) -> Answer:
         charges = self.charged[connection]
         worst = Usage(len(body), json.loads(body).get("max_tokens", 0))
         with self._lock:
-            charges.calls += 1
-            answer, bill, cost = LIES[NAMES[connection]](worst, charges.calls)
-            if charges.calls <= HONEST:
+            number = charges.all.calls + 1
+            answer, bill, cost = LIES[LIE_OF[connection]](worst, number)
+            if number <= HONEST:
                 answer, bill, cost = told(worst), worst, 0.0
             usd = bill.input_tokens * PRICES.input / 1e6 + bill.output_tokens * PRICES.output / 1e6
-            charges.nanos += nanos_of(max(usd, cost))
-            charges.largest = max(charges.largest, nanos_of(max(usd, cost)))
+            charged = Amount(1, bill.input_tokens + bill.output_tokens, nanos_of(max(usd, cost)))
+            charges.all += charged
+            charges.largest = charges.largest.at_least(charged)
         return answer
 
     @property
     def calls(self) -> int:
         """Calls to all providers so far."""
-        return sum(charges.calls for charges in self.charged.values())
+        return sum(charges.all.calls for charges in self.charged.values())
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +100,7 @@ def providers() -> Iterator[Charging]:
 @pytest.fixture(scope="module")
 def stack(providers: Charging, databases: Databases, template_database: str) -> Iterator[Stack]:
     prices = {"writer": {"input": PRICES.input, "output": PRICES.output}}
-    connections = providers.connections(NAMES, prices=prices)
+    connections = providers.connections({name: name for name in LIE_OF}, prices=prices)
     variables = {
         "PROVIDER_KEY": "any",
         "ASSAY_MAX_IN_FLIGHT": str(IN_FLIGHT),
@@ -90,43 +114,59 @@ def stack(providers: Charging, databases: Databases, template_database: str) -> 
         yield running
 
 
-@pytest.fixture(scope="module")
-def jobs(stack: Stack, providers: Charging) -> dict[str, Json]:
+def stand_still(stack: Stack, providers: Charging, trials: list[Trial]) -> dict[Trial, Json]:
     """A job of each provider, all at the same time, as it stands when it makes no more calls."""
     ids = {}
-    for name in NAMES:
-        model = {"model": f"{name}/writer", "max_tokens": 1_000}
-        ids[name] = stack.submit(JOB | {"models": [model]})
+    for trial in trials:
+        model = {"model": f"{trial.connection}/writer", "max_tokens": 1_000}
+        budget = {trial.budget: BUDGETS[trial.budget]}
+        ids[trial] = stack.submit(JOB | {"models": [model], "budget": budget})
+    before = providers.calls
     for kill in range(1, KILLS + 1):
-        assert eventually(lambda: providers.calls >= kill * len(NAMES) * HONEST, PATIENCE)  # noqa: B023
+        assert eventually(lambda: providers.calls - before >= kill * len(trials) * HONEST, PATIENCE)  # noqa: B023
         worker = stack.pid("worker1")
         stack.kill("worker1")
         stack.restarted("worker1", worker)
     stands = {*TERMINAL, "paused"}
     return {
-        name: stack.until(id_, lambda job: job["status"] in stands, PATIENCE) for name, id_ in ids.items()
+        trial: stack.until(id_, lambda job: job["status"] in stands, PATIENCE) for trial, id_ in ids.items()
     }
 
 
-@pytest.mark.parametrize("connection", NAMES, ids=NAMES.values())
-def test_a_budget_is_exceeded_by_few_calls_at_most_and_the_job_says_so(
-    connection: str, providers: Charging, jobs: dict[str, Json]
+def charged_beyond(limit: float, trial: Trial, charges: Charges) -> float:
+    """What was charged beyond a limit, in the provider's largest bills."""
+    charged, largest = {
+        "usd": (charges.all.nanos / NANOS, charges.largest.nanos / NANOS),
+        "tokens": (charges.all.tokens, charges.largest.tokens),
+        "calls": (charges.all.calls, 1),
+    }[trial.budget]
+    return round(max(0.0, charged - limit) / largest, 2)
+
+
+@pytest.mark.parametrize("trials", [SHORT, pytest.param(ALL, marks=pytest.mark.long)], ids=["short", "all"])
+def test_budgets_are_exceeded_by_few_calls_at_most_and_the_jobs_say_so(
+    trials: list[Trial], stack: Stack, providers: Charging
 ) -> None:
-    job, charges = jobs[connection], providers.charged[connection]
-    assert charges.calls > HONEST
-    assert (job["status"], job["status_reason"]) in {
-        ("paused", "budget_exhausted"),
-        ("paused", "bound_exceeded"),
-    }
-    # Bills beyond the worst case are lost with a worker that is killed.
-    beyond = (IN_FLIGHT + 2 + KILLS * IN_FLIGHT) * charges.largest
-    assert charges.nanos <= USD * NANOS + beyond
-    shown = job["budget"]["usd"]
-    lost = KILLS * IN_FLIGHT * charges.largest
-    assert (shown["spent"] + shown["reserved"]) * NANOS >= charges.nanos - lost
-
-
-def test_no_job_goes_on_by_itself(stack: Stack, providers: Charging, jobs: dict[str, Json]) -> None:
+    jobs = stand_still(stack, providers, trials)
+    figures: dict[str, dict[str, float]] = {}
+    wrong: dict[Trial, object] = {}
+    for trial, job in jobs.items():
+        charges = providers.charged[trial.connection]
+        shown = job["budget"][trial.budget]
+        over = charged_beyond(BUDGETS[trial.budget], trial, charges)
+        hidden = charged_beyond(shown["spent"] + shown["reserved"], trial, charges)
+        figures.setdefault(trial.lie, {})[trial.budget] = over
+        state = (job["status"], job["status_reason"])
+        most = 0 if trial.budget == "calls" else MOST_OVER
+        if (
+            charges.all.calls <= HONEST
+            or state not in {("paused", "budget_exhausted"), ("paused", "bound_exceeded")}
+            or over > most
+            or hidden > KILLS * IN_FLIGHT  # bills beyond the worst case are lost with a worker that is killed
+        ):
+            wrong[trial] = (state, charges.all.calls, over, hidden, job["error"])
+    report("money" if trials is SHORT else "money_all", seed=0, n=len(trials), of=len(ALL), overshoot=figures)
+    assert not wrong
     before = providers.calls
     assert not eventually(lambda: providers.calls > before, 2.0)
-    assert all(stack.job(job["id"])["status"] == "paused" for job in jobs.values())
+    assert all(stack.job(job["id"])["status"] == "paused" for job in jobs.values())  # none goes on by itself
