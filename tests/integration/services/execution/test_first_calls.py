@@ -244,16 +244,17 @@ class TestARunOfRefusals:
     async def test_counts_the_calls_to_all_models_of_a_connection_together(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        complete, sent = worker.provider.complete, []
+        complete, sent, several = worker.provider.complete, [], asyncio.Event()
         provider_of(worker).refusal = None
 
         async def until_credit_ends(request: ChatRequest) -> ChatReply:
             sent.append((request.model.name, request.request_id.split("/")[1]))
-            reply = await complete(request)
-            if len(sent) > 60:
-                await asyncio.sleep(0.05)  # calls to the other models go meanwhile
-                raise UNEXPLAINED
-            return reply
+            if len(sent) <= 60:
+                return await complete(request)
+            if len(set(sent[60:])) > 1:
+                several.set()
+            await several.wait()
+            raise UNEXPLAINED
 
         monkeypatch.setattr(worker.provider, "complete", until_credit_ends)
         models = (a_model("simulated/sim-faithful"), a_model("simulated/sim-drifting"))
