@@ -17,6 +17,8 @@ from tests.observe import eventually
 ANSWERED = 30
 """Calls of each job that the provider answers before the credit is used up."""
 WORKERS = 2
+IN_FLIGHT = 6
+"""Calls of a worker to a model at once, which are refused together when the credit ends, however busy the machine is."""
 AT_MOST = 20
 """Refused calls of a job for each worker."""
 PATIENCE = 120.0
@@ -88,6 +90,7 @@ def stack(providers: Exhausted, databases: Databases, template_database: str) ->
             template_database,
             WORKERS,
             PROVIDER_KEY="sk-credit-words-0123456789",
+            ASSAY_MAX_IN_FLIGHT=str(IN_FLIGHT),
         ) as running,
     ):
         yield running
