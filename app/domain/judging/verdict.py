@@ -271,11 +271,15 @@ _WHOLE = re.compile(
     rf"|\s*(?:{BLANK}\s*\n)?\s*answer: (\d{{1,4}})\s*\n\s*{BLANK}?\s*"
 )
 """Matches a reply that is a number with words around it that add nothing, or one machine format."""
+_SCALE_IN_BRACKETS = rf"{one_of(all_words('scores'))} ?[(\[]"
 _OTHER_SCALE = re.compile(
-    rf"(?:{one_of(all_words('scores'))} ?[(\[][^)\]\n\d]{{0,20}}|{one_of(WORDS['scales'])}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
-    rf"|{one_of(all_words('scores'))} ?[(\[]{OUT_OF} ?(\d{{1,3}}) ?[)\]]|\b\d{{1,3}}[ -]points? scale|(?:满分|満分)(?:为|は)? ?\d|\d ?[分点](?:满分|満点)"
+    rf"(?:{_SCALE_IN_BRACKETS}[^)\]\n\d]{{0,20}}|{one_of(WORDS['scales'])}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
+    rf"|{_SCALE_IN_BRACKETS}(?:{OUT_OF} ?(\d{{1,3}}) ?[)\]]|[^)\]\n]{{0,30}}?\b(?:max(?:imum)?\.?:? ?(\d{{1,3}})|(\d{{1,3}}) ?(?:=|is|being)? ?(?:the )?(?:high|best|max)))"
+    rf"|\b(?:\d{{1,3}}|({_NUMERAL})|hundred)[ -]points? scale|{one_of(WORDS['scales'])} (?:\w+ ){{0,2}}(?:one|zero) to (?:({_NUMERAL})|(?:an? |one )?hundred)\b"
+    rf"|(?:满分|満分)(?:为|は)? ?\d|\d ?[分点](?:满分|満点)"
 )
 """Matches a mention of a scale; the asked one is marked before."""
+_SPELLED_SCALES = ("point", "one to", "zero to")
 _NULL_DECIMALS = re.compile(r"\.00?$")
 _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
 _ONLY_NOT_APPLICABLE = re.compile(
@@ -346,11 +350,14 @@ def _without_scale(text: str, scale: Scale) -> str:
 
 
 def _has_other_scale(text: str, scale: Scale) -> bool:
-    digits = sum(map(text.count, "0123456789"))
-    return digits > 1 and any(
-        (found[1] or str(scale.minimum), found[2] or found[3]) != (str(scale.minimum), str(scale.maximum))
-        for found in _OTHER_SCALE.finditer(text)
-    )
+    if len(_DIGIT.findall(text)) <= 1 and not has_any(text, _SPELLED_SCALES):
+        return False
+    limits = str(scale.minimum), str(scale.maximum)
+    for found in _OTHER_SCALE.finditer(text):
+        highest = found[found.lastindex] if found.lastindex else ""
+        if (found[1] or limits[0], _NUMERALS.get(highest, highest)) != limits:
+            return True
+    return False
 
 
 def _contradicts(text: str, number: int, claims: list[Claim], read: Reader, scale: Scale) -> bool:
