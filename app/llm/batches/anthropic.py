@@ -18,6 +18,7 @@ from app.llm.formats import wire
 from app.llm.formats.anthropic import AnthropicChat
 from app.llm.replies import errors
 from app.llm.replies.redact_key import keyless
+from app.llm.replies.transport_reply import Reply
 from app.ports import BatchTooLargeError, ModelCallError, UploadedBatch
 
 MOST_BYTES = 60_000_000
@@ -49,7 +50,10 @@ class AnthropicBatches(BatchEndpoints[AsyncAnthropic]):
         result = wire.mapping(batch_wire.object_of(answer).get("result"))
         kind = result.get("type")
         if kind == "succeeded":
-            return keyless(AnthropicChat.read(wire.mapping(result.get("message")), {}, self._key), self._key)
+            received = Reply(HTTPStatus.OK, {}, b"")
+            return keyless(
+                AnthropicChat.read(wire.mapping(result.get("message")), received, self._key), self._key
+            )
         if kind == "errored":
             # The error is an answer's body, with the error object in it.
             body = wire.mapping(result.get("error"))

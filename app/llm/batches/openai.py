@@ -23,6 +23,7 @@ from app.llm.formats import wire
 from app.llm.formats.openai import OpenAIChat
 from app.llm.replies import errors
 from app.llm.replies.redact_key import keyless
+from app.llm.replies.transport_reply import Reply
 from app.llm.transports.sdk import guarded, http_client
 from app.ports import BatchRefusedError, BatchTooLargeError, FailureKind, ModelCallError, UploadedBatch
 
@@ -70,8 +71,8 @@ class OpenAIBatches(BatchEndpoints[AsyncOpenAI]):
         if isinstance(status, int) and status >= HTTPStatus.BAD_REQUEST:
             raise errors.refused(status, body, {}, self._key)
         if status == HTTPStatus.OK or "choices" in body:
-            headers = {"x-request-id": response.get("request_id") or ""}
-            return keyless(OpenAIChat.read(body, headers, self._key), self._key)
+            received = Reply(HTTPStatus.OK, {"x-request-id": response.get("request_id") or ""}, b"")
+            return keyless(OpenAIChat.read(body, received, self._key), self._key)
         fault = fault or errors.fault_of(body)
         if response and status is None and not fault:
             raise errors.malformed("the line of the batch has neither a status nor an answer", None)

@@ -7,12 +7,13 @@ import httpx2
 from anthropic import APIConnectionError, APIStatusError, AsyncAnthropic
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, Delivery
+from app.domain.providers.model import ChatReply, ChatRequest
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
 from app.llm.models.table import with_parameters
 from app.llm.replies import errors
+from app.llm.replies.transport_reply import Reply
 from app.llm.replies.usage import read_usage
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
@@ -42,16 +43,11 @@ class AnthropicChat(Chat):
     assemble = staticmethod(events.anthropic_body)
 
     @staticmethod
-    def read(
-        body: Mapping[str, Any],
-        headers: Mapping[str, str],
-        key: SecretStr | None,
-        delivery: Delivery | None = None,
-    ) -> ChatReply:
+    def read(body: Mapping[str, Any], received: Reply, key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         blocks = body.get("content")
         if blocks is None and (fault := errors.fault_of(body)) is not None:
-            raise errors.refused_in_reply(fault, headers, key)
+            raise errors.refused_in_reply(fault, received.headers, key)
         if not isinstance(blocks, list) or not all(isinstance(block, dict) for block in blocks):
             raise errors.malformed("the reply has no content blocks")
         said = reply.of_parts(blocks)
@@ -62,8 +58,8 @@ class AnthropicChat(Chat):
             finish_reason=finish_reason,
             usage=read_usage(wire.mapping(body.get("usage")), said.characters),
             model_snapshot=wire.short_text(body.get("model")),
-            provider_request_id=wire.short_text(headers.get("request-id")),
+            provider_request_id=wire.short_text(received.headers.get("request-id")),
             thoughts=said.thoughts,
             provider_finish_reason=wire.unusual_word(stopped, finish_reason),
-            delivery=delivery,
+            delivery=received.delivery,
         )

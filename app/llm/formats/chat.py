@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import httpx2
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, Delivery, ProviderLimits
+from app.domain.providers.model import ChatReply, ChatRequest, ProviderLimits
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, wire
 from app.llm.replies import errors
@@ -71,13 +71,13 @@ class Chat(ABC):
 
     @staticmethod
     @abstractmethod
-    def read(
-        body: Mapping[str, Any],
-        headers: Mapping[str, str],
-        key: SecretStr | None,
-        delivery: Delivery | None = None,
-    ) -> ChatReply:
-        """The reply in a body of the format.
+    def read(body: Mapping[str, Any], received: Reply, key: SecretStr | None) -> ChatReply:
+        """Return the reply in a body of the format.
+
+        Args:
+            body: The body, or what its events stand for.
+            received: The reply as it came, for its headers and delivery.
+            key: The connection's key, kept out of errors.
 
         Raises:
             ModelCallError: If there is none in it.
@@ -111,7 +111,7 @@ class Chat(ABC):
         is_stream = events.is_stream(reply)
         try:
             body = self.assemble(reply, self._key) if is_stream else wire.json_object(reply)
-            read = self.read(body, reply.headers, self._key, reply.delivery)
+            read = self.read(body, reply, self._key)
         except ModelCallError as error:
             error.charge(billed_usage(list(events.objects(reply)) if is_stream else [parsed(reply.body)]))
             raise

@@ -5,11 +5,12 @@ from typing import Any
 
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, Delivery
+from app.domain.providers.model import ChatReply, ChatRequest
 from app.llm.formats import wire
 from app.llm.formats.openai import OpenAIChat
 from app.llm.models.table import with_parameters
 from app.llm.replies import errors
+from app.llm.replies.transport_reply import Reply
 
 BETWEEN = "\n\n"
 """After the system prompt, and after the user's: what follows is the model's."""
@@ -27,12 +28,7 @@ class CompletionsChat(OpenAIChat):
         return with_parameters("completions", request.model, asked)
 
     @staticmethod
-    def read(
-        body: Mapping[str, Any],
-        headers: Mapping[str, str],
-        key: SecretStr | None,
-        delivery: Delivery | None = None,
-    ) -> ChatReply:
+    def read(body: Mapping[str, Any], received: Reply, key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`: the reply of a chat, but for where its text stands."""
         choices = body.get("choices")
         if isinstance(choices, list) and choices and "error" not in wire.mapping(choices[0]):
@@ -41,7 +37,7 @@ class CompletionsChat(OpenAIChat):
                 raise errors.malformed("the reply has no choice with a text")
             message = {"role": "assistant", "content": choice["text"]}
             body = {**body, "choices": [{"message": message, "finish_reason": choice.get("finish_reason")}]}
-        return OpenAIChat.read(body, headers, key, delivery)
+        return OpenAIChat.read(body, received, key)
 
     def body_bytes(self, request: ChatRequest) -> int:
         """See :class:`app.llm.formats.chat.Chat`."""

@@ -7,7 +7,7 @@ import httpx2
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI
 from pydantic import SecretStr
 
-from app.domain.providers.model import ChatReply, ChatRequest, Delivery, FinishReason
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason
 from app.llm.connections.connections import Connection
 from app.llm.formats import events, reply, wire
 from app.llm.formats.chat import Chat
@@ -15,6 +15,7 @@ from app.llm.formats.reply import Replied
 from app.llm.models.table import with_parameters
 from app.llm.replies import errors
 from app.llm.replies.texts import storable
+from app.llm.replies.transport_reply import Reply
 from app.llm.replies.usage import read_usage, reported_usd
 from app.llm.transports.sdk import PLACEHOLDER_KEY, Faults
 
@@ -42,23 +43,18 @@ class OpenAIChat(Chat):
     assemble = staticmethod(events.openai_body)
 
     @staticmethod
-    def read(
-        body: Mapping[str, Any],
-        headers: Mapping[str, str],
-        key: SecretStr | None,
-        delivery: Delivery | None = None,
-    ) -> ChatReply:
+    def read(body: Mapping[str, Any], received: Reply, key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         choices = body.get("choices")
         if _lacks_text(choices) and (fault := errors.fault_of(body)) is not None:
-            raise errors.refused_in_reply(fault, headers, key)
+            raise errors.refused_in_reply(fault, received.headers, key)
         if choices == [] or (not choices and wire.mapping(body.get("promptFeedback")).get("blockReason")):
             # Gemini's reply to a prompt that its filter blocked
             choices = [{"finish_reason": "content_filter"}]
         choice = choices[0] if isinstance(choices, list) and choices else None
         if isinstance(choice, dict) and choice.get("error"):
             # OpenRouter's, of a provider that failed on the way
-            raise errors.refused_in_reply(choice["error"], headers, key, started=True)
+            raise errors.refused_in_reply(choice["error"], received.headers, key, started=True)
         stopped = choice.get("finish_reason") if isinstance(choice, dict) else None
         message = choice.get("message") if isinstance(choice, dict) else None
         if message is None and wire.finish_reason(stopped) is FinishReason.CONTENT_FILTER:
@@ -75,10 +71,10 @@ class OpenAIChat(Chat):
             reported_usd=reported_usd(counts) if usage is None else None,
             model_snapshot=wire.short_text(body.get("model")),
             system_fingerprint=wire.short_text(body.get("system_fingerprint")),
-            provider_request_id=wire.short_text(headers.get("x-request-id")),
+            provider_request_id=wire.short_text(received.headers.get("x-request-id")),
             thoughts=said.thoughts,
             provider_finish_reason=wire.unusual_word(stopped, finish_reason),
-            delivery=delivery,
+            delivery=received.delivery,
         )
 
 

@@ -60,10 +60,9 @@ def read_usage(counts: Mapping[str, Any], said: int = 0) -> Usage | None:
             inner, kind = _DETAILS[name]
             count = value.get(inner)
         if kind is not None and count is not None:
-            if type(count) is not int or not 0 <= count <= MOST_TOKENS:  # true and false are no counts
+            if not _is_count(count):
                 return None
-            if count >= found.get(kind, 0):
-                found[kind] = count
+            found[kind] = max(found.get(kind, 0), count)
     if "read" not in found or "returned" not in found:
         return None
     read, returned, cached, written = found["read"], found["returned"], found.get("cached", 0), 0
@@ -111,6 +110,7 @@ def _is_possible(usage: Usage, said: int) -> bool:
 
 
 def _is_count(value: object) -> bool:
+    # What JSON has: no subclass of a number but true and false, which are none.
     return type(value) is int and 0 <= value <= MOST_TOKENS
 
 
