@@ -7,18 +7,24 @@ from itertools import islice
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.judging.phrases import WORDS, one_of, whole_words
-from app.domain.judging.reply_claims import Reader, leads_elsewhere, reader, taken_back
+from app.domain.judging.phrases import WORDS, whole_words
+from app.domain.judging.reply_claims import (
+    AFTER_UNIT_NUMBER,
+    JUDGED_UNIT,
+    Reader,
+    leads_elsewhere,
+    reader,
+    taken_back,
+)
 from app.domain.judging.reply_text import FOREIGN, unquoted_lines
 from app.domain.judging.thoughts import after_thoughts
 from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, parse_verdict, unparsed
 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
 
-_UNIT = one_of(re.escape(word) for word in WORDS["judged_units"])
 _LABEL = re.compile(
     r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*(?:\{?[ \t]*["']\w+["']\s*:\s*["']|sentence )?"""
-    rf"""{_UNIT}[ ]?(\d{{1,4}})(?:句话?|文)?"""
+    rf"""{JUDGED_UNIT}[ ]?(\d{{1,4}}){AFTER_UNIT_NUMBER}"""
     r"""[*_`"')\]>]*[ \t]*"""
     r"""(?:[:\uff1a]|=>?|->|→|\||,\s*["']\w+["']\s*:|[.)–—-](?=\s)|(?=[ \t][+-]?\d+[ \t]*$))""",
     re.MULTILINE | re.IGNORECASE,

@@ -35,11 +35,23 @@ MOST_CLAIMS = 50
 
 OUT_OF = one_of(WORDS["out_of"])
 NOT_APPLICABLE_WORDS = one_of(WORDS["not_applicable"])
-_UNIT_LABEL = rf"[*_]{{0,2}}{one_of(WORDS['judged_units'])}\s?#?1(?:句话?|文)?[*_]*(?:\s*:| -(?= ))[*_]*\s*(?=\d{{1,4}}\b[^\n]*\Z)"
+JUDGED_UNIT = one_of(WORDS["judged_units"])
+AFTER_UNIT_NUMBER = "(?:句话?|文)?"
+_UNIT_LABEL = (
+    rf"[*_]{{0,2}}{JUDGED_UNIT}\s?#?1{AFTER_UNIT_NUMBER}[*_]*(?:\s*:| -(?= ))[*_]*\s*(?=\d{{1,4}}\b[^\n]*\Z)"
+)
 OPENING = re.compile(
     rf"\A(?:(?:q(?:uestion)?:[^\n]*\n\s*)?{one_of(WORDS['roles'])}(?![^\n]*\n\s*b:)\s*[:\n]\s*|{one_of(WORDS['assents'])}[,.!]\s+(?=\d{{1,4}}(?:\s?[).:–-]\s?[^\W\d]|\.?$))|{_UNIT_LABEL})"
 )
 """Matches a role, an assent or the label of the only sentence at the beginning of a reply."""
+
+
+class Elsewhere(NamedTuple):
+    """Patterns that name another dimension than the asked one: before a statement, behind a score, and as a title."""
+
+    before: re.Pattern[str]
+    behind: re.Pattern[str]
+    title: re.Pattern[str]
 
 
 class Claim(NamedTuple):
@@ -274,7 +286,7 @@ class Reader:
     label_words: tuple[str, ...]
     longest_option: int
     legend: re.Pattern[str] | None
-    elsewhere: tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]] | None
+    elsewhere: Elsewhere | None
     off_topic: OffTopic
     names: dict[str, bool]
     trait: re.Pattern[str]
@@ -596,7 +608,9 @@ class Reader:
         if sentence.rstrip().endswith("?") or (not concluded and self._is_hypothetical(prefix, head[0])):
             return None
         tail = sentence[value.end() :]
-        if self.elsewhere and (self.elsewhere[0].search(prefix + head[0]) or self.elsewhere[1].match(tail)):
+        if self.elsewhere and (
+            self.elsewhere.before.search(prefix + head[0]) or self.elsewhere.behind.match(tail)
+        ):
             return None
         if not sentence[value.end(1) :].strip():
             return Claim(value[1], rest, offset + value.end())
@@ -689,7 +703,7 @@ class Reader:
         lines = [line for line in text.split("\n") if line.strip()]
         return any(
             len(line) <= _LONGEST_NAME
-            and self.elsewhere[2].fullmatch(line.strip("#*_:.! "))
+            and self.elsewhere.title.fullmatch(line.strip("#*_:.! "))
             and not self.trait.search(line)
             for line in (*lines[:1], *lines[-2:])
         )
@@ -921,14 +935,13 @@ def reader(asked: Dimension | Scale) -> Reader:
     )
 
 
-def _elsewhere(names: frozenset[str]) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Return what, before a statement, behind a score and in a title, names another dimension."""
+def _elsewhere(names: frozenset[str]) -> Elsewhere:
     groups = ({name, *more} for name, more in WORDS["dimensions"].items() if name not in names)
     others, own = whole_words(word for group in groups for word in group), whole_words(map(re.escape, names))
     titles = whole_words([*WORDS["titles"], "trait", "dimension"])
     title = rf"(?:{titles}(?: [^\W\d]+)?[ :-]*)?{others}(?:[ :-]*{titles})?"
     about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {others}"
-    return re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}"), re.compile(title)
+    return Elsewhere(re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}"), re.compile(title))
 
 
 def _legend(labels: dict[int, str], scale: Scale) -> re.Pattern[str] | None:
