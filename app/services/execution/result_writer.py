@@ -13,7 +13,7 @@ import structlog
 
 from app.db.execution.result_rows import CallRow, Held, ResultWriter, Row
 from app.db.execution.shards import AnyClaim
-from app.db.health import is_away
+from app.db.health import is_away, within
 from app.db.reasons import reason
 from app.telemetry.metrics import ROWS_LOST, WRITER_BACKLOG
 from app.telemetry.vital import vital_tasks
@@ -21,7 +21,11 @@ from app.telemetry.vital import vital_tasks
 log = structlog.get_logger(__name__)
 
 RETRY_SECONDS = 900.0
-"""How long a batch is offered to a database that is away: its rows are paid for. No call starts meanwhile, as the leases run out."""
+"""How long a batch is offered to a database that is away or frozen: its rows are paid for. No call starts meanwhile, as the leases run out.
+A shard that is given back, also one whose lease was lost, waits no longer for its rows."""
+
+AGAIN_SECONDS = 0.5
+"""Time before a batch is offered again."""
 
 SHORTEST_REST_SECONDS = 0.02
 """Between the beginnings of two transactions: each costs both sides as much as a hundred rows. The first after a pause begins at once."""
@@ -219,15 +223,16 @@ class BatchWriter:
                 batch.failed |= alone.failed
 
     async def _write(self, rows: Mapping[Held, Sequence[Row]]) -> set[Held]:
-        deadline = asyncio.get_running_loop().time() + RETRY_SECONDS
+        now = asyncio.get_running_loop().time
+        deadline = now() + RETRY_SECONDS
         while True:
             try:
-                return await self._writer.write(rows)
+                return await within(self._writer.write(rows), deadline - now())
             except Exception as error:
-                if not is_away(error) or asyncio.get_running_loop().time() > deadline:
+                if not is_away(error) or now() + AGAIN_SECONDS > deadline:
                     raise
                 log.warning("database away, writing again", reason=reason(error))
-                await asyncio.sleep(0.5)
+                await asyncio.sleep(AGAIN_SECONDS)
 
 
 def _held(claim: AnyClaim) -> Held:

@@ -235,3 +235,18 @@ class TestDatabaseOutage:
         async with rows.running():
             with pytest.raises(DBAPIError):
                 await asyncio.wait_for(rows.add(claim, response_row(claim)).durable(claim), 5)
+
+    async def test_a_batch_fails_when_the_database_stays_frozen(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        class FrozenWriter(ResultWriter):
+            async def write(self, batch: Mapping[Held, Sequence[Row]]) -> set[Held]:
+                await asyncio.Event().wait()
+                return await super().write(batch)
+
+        monkeypatch.setattr(result_writer, "RETRY_SECONDS", 0.1)
+        claim = await claimed(engine, (await new_job(engine)).id)
+        rows = BatchWriter(FrozenWriter(engine))
+        async with rows.running():
+            with pytest.raises(TimeoutError, match="no answer in time"):
+                await asyncio.wait_for(rows.add(claim, response_row(claim)).durable(claim), 60)
