@@ -107,6 +107,7 @@ class Collector:
         self._unnamed_models = 0
         self._unnamed_tasks = 0
         self._recognised = 0
+        self._untold_tasks = 0
         self._judges: dict[str, None] = {}
         self._off_scale: list[float] = []
         self._scored = 0
@@ -175,6 +176,7 @@ class Collector:
         if fault is None:
             self._verdicts += self._options.score in said.scores
             self._recognised += known is not None
+            self._untold_tasks += chosen.task is None and said.task is None and known is None
             self._count(said, model, persona, task)
         return fault
 
@@ -306,6 +308,7 @@ class Collector:
         fault = self._keep(response)
         if fault is None:
             self._scored += 1
+            self._untold_tasks += chosen.task is None and scored.item is None
             self._count(Said(scored.place, "", model=model), model, persona, task)
         return fault
 
@@ -548,8 +551,8 @@ class Collector:
         atomic = [task for task in self._tasks if task not in self._gym_tasks]
         if self._recognised or self._options.questions:
             notes.append("Where a prompt is a known question, it tells the task and the item.")
-        if self._recognised < self._tasks[DEFAULT_TASK] and self._options.task is None:
-            notes.append(f"No task is named: texts are taken as {DEFAULT_TASK}. Choose another with task.")
+        if self._untold_tasks:
+            notes.append(f"Texts that name no task are taken as {DEFAULT_TASK}. Choose another with task.")
         if atomic and any(persona and "traits" not in persona for persona in self._personas.values()):
             notes.append(f"{', '.join(atomic)} measures traits: give them with trait, such as E=high.")
         if self._texts and len(atomic) < len(self._tasks) and not self._verdicts:

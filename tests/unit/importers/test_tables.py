@@ -118,6 +118,11 @@ class TestColumnsAreNotDropped:
             assert preview.job is not None
             assert (preview.job["personas"], preview.job["tasks"]) == (["E-high"], ["essay"])
 
+    @pytest.mark.parametrize(("second", "told"), [("social_media_post", False), ("", True)])
+    def test_a_note_says_which_task_texts_without_one_have(self, second: str, told: bool) -> None:
+        preview = read(f"persona,task,text\nE-high,essay,Hi.\nE-high,{second},Ho.\n")
+        assert any("name no task are taken as social_media_post" in each for each in preview.notes) is told
+
     def test_a_character_beside_messages_does_not_replace_the_system_message(self) -> None:
         system = {"role": "system", "content": "Be Ada, who is shy."}
         for messages, persona in ((self.MESSAGES, "Ada"), ((system, *self.MESSAGES), system["content"])):
