@@ -115,6 +115,7 @@ class TestPrompts:
         job = stack.ended(stack.submit(JOB | {"models": ["lab/sim-faithful+filtered=0.1"]}))
         assert (job["status"], job["error"]) == ("completed", None)
         assert {failure["code"] for failure in job["failures"]} == {"content_policy_violation"}
+        assert all("content filter" in failure["remedy"] for failure in job["failures"])
 
 
 class TestErrorInAChoice:

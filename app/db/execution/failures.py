@@ -6,6 +6,8 @@ from datetime import datetime
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app.domain.providers.failure import FILTERED, remedy
+
 MOST_GROUPS = 50
 """Groups of failures that are told apart; of more, those with the most calls."""
 
@@ -28,6 +30,7 @@ class FailureRow:
         detail: The provider's words to one of them.
         calls: How many attempts.
         last_at: When the last of them was sent.
+        filtered: Whether a content filter refused them.
     """
 
     stage: str
@@ -37,13 +40,20 @@ class FailureRow:
     detail: str | None
     calls: int
     last_at: datetime
+    filtered: bool = False
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, in sentences."""
+        return remedy(FILTERED if self.filtered else self.code, self.http_status, self.model)
 
 
 _HISTOGRAM = text(
     "SELECT stage, connection || '/' || model, coalesce(code, outcome), http_status,"
-    ' max(detail COLLATE "C"), count(*), max(started_at)'
+    " max(detail COLLATE \"C\"), count(*), max(started_at), outcome = 'filtered'"
     " FROM calls WHERE job_id = :job AND tenant = :tenant AND outcome <> 'ok'"
-    f" GROUP BY stage, connection, model, coalesce(code, outcome), http_status, left(detail, {SAME_CHARACTERS})"
+    " GROUP BY stage, connection, model, coalesce(code, outcome), http_status, outcome = 'filtered',"
+    f" left(detail, {SAME_CHARACTERS})"
     f" ORDER BY count(*) DESC, max(started_at) DESC LIMIT {MOST_GROUPS}"
 )
 

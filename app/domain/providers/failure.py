@@ -39,6 +39,8 @@ PRICE_UNKNOWN = "price_unknown"
 """Why a job with a limit in dollars is paused one of whose models has no price any more."""
 SUSPECT_REPLY = "suspect_reply"
 """Our code for a reply whose connection brought more than that reply."""
+FILTERED = "filtered"
+"""Stands for whatever code a content filter has."""
 UNKNOWN_CONNECTION = "unknown_connection"
 MODEL_NOT_ALLOWED = "model_not_allowed"
 EXTRA_NOT_ALLOWED = "extra_not_allowed"
@@ -83,7 +85,7 @@ _CAUSES_BY_STATUS: Mapping[int, str] = {
 _PASSING = frozenset({408, 409, 429})
 _TIMED_OUT = frozenset({408, 504, 524})
 _SERVER_ERROR = 500
-_DOWN = "{who} is down or overloaded"
+_DOWN = "{model} at {who} is down or overloaded"
 
 _KEY = "Set {variable} and restart the service."
 _ADD_CREDIT = "Add credit, or raise the spending limit, at {who}."
@@ -99,6 +101,7 @@ _REMEDIES: Mapping[str, str] = {
     "API_KEY_INVALID": _KEY,
     "DeploymentNotFound": "Use the name of the deployment as the model, and check the connection's base URL.",
     BATCH_NOT_FOUND: "Resume the job once {who} has the batch again, or cancel the job to give the batch up.",
+    FILTERED: "The provider's content filter refuses the text. Another wording or another model may help.",
     EXTRA_NOT_ALLOWED: "Ask the operator to allow the field (`allow_extra`), or submit a job without it.",
     MODEL_NOT_ALLOWED: "Ask the operator to allow the model, or submit a job with another model.",
     NO_BATCH_ENDPOINTS: 'Ask the operator to set `batches: true` for the connection, or submit with `"execution": "direct"`.',
@@ -121,7 +124,7 @@ _REMEDIES: Mapping[str, str] = {
     "model_decommissioned": "Submit with another model.",
     "model_not_found": _MODEL,
     "no_score": "Check the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",
-    "no_usable_text": "Check the responses' errors. A higher `max_tokens`, a different wording or another model may help.",
+    "no_usable_text": "Check the responses' errors. A different wording or another model may help, and where texts are empty a higher `max_tokens`.",
     "not_found_error": _MODEL,
     PRICE_UNKNOWN: "Have the operator set a price for the model in `prices` of {who}, then resume the job.",
     "preparation_failed": "Submit with another reasoner, or with a higher `max_tokens` for the reasoner.",

@@ -1,7 +1,6 @@
 """Shows a job: status, progress, usage, cost."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import UTC
 from typing import Any
 
@@ -32,7 +31,7 @@ from app.domain.jobs.execution import Execution
 from app.domain.jobs.status import ENDING, JobStatus
 from app.domain.jobs.verdicts_request import imported_judges
 from app.domain.personagym.replies import beginning
-from app.domain.providers.failure import cause, may_pass, remedy
+from app.domain.providers.failure import cause, may_pass
 from app.domain.providers.model import Stage
 from app.domain.providers.reuse import ReuseScope
 from app.domain.providers.usage import (
@@ -259,7 +258,7 @@ def usage_of(rows: Sequence[UsageRow]) -> JobUsage:
 
 def failures_of(rows: Sequence[FailureRow]) -> list[FailedCalls]:
     """Failed calls, those that failed alike together, each with its remedy."""
-    return [FailedCalls(**asdict(row), remedy=remedy(row.code, row.http_status, row.model)) for row in rows]
+    return list(map(FailedCalls.of_row, rows))
 
 
 def retrying_of(
@@ -276,7 +275,7 @@ def retrying_of(
                 model=row.model,
                 attempts=in_vain[of],
                 cause=cause(row.code, row.http_status, row.model, row.detail),
-                remedy=remedy(row.code, row.http_status, row.model),
+                remedy=row.remedy,
             )
     return list(found.values())
 

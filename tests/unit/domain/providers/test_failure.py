@@ -12,7 +12,7 @@ class TestCause:
             ("insufficient_quota", 429, "anthropic/c", "the account at Anthropic has no credit left"),
             ("model_not_found", 404, "lab@v1/a/b", "lab has no model a/b, or the key may not use it"),
             ("odd", 429, "lab/m", "the rate limit of lab is used up"),
-            ("odd", 503, "lab/m", "lab is down or overloaded"),
+            ("odd", 503, "lab/m", "m at lab is down or overloaded"),
         ],
     )
     def test_names_the_provider_in_plain_words(self, code: str, status: int, model: str, told: str) -> None:

@@ -1,3 +1,4 @@
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -6,7 +7,7 @@ from app.db.execution.failures import FailureRow
 from app.db.jobs.progress import UsageRow
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.usage import Cost
-from app.services.jobs.view import cost_of, retrying_of, usage_of
+from app.services.jobs.view import cost_of, failures_of, retrying_of, usage_of
 
 
 def row(usd: float | None, *, unpriced: int = 0) -> UsageRow:
@@ -36,6 +37,14 @@ def in_vain(calls: int) -> UsageRow:
 
 def failing(code: str, status: int | None, *, stage: str = "judging") -> FailureRow:
     return FailureRow(stage, "acme/a", code, status, "gone", 7, datetime(2026, 11, 22, tzinfo=UTC))
+
+
+def test_the_remedy_of_what_a_filter_refused_blames_no_parameter() -> None:
+    refused = failing("invalid_request_error", 400)
+    (told, filtered) = failures_of([refused, replace(refused, filtered=True)])
+    assert "rejects a parameter" in told.remedy
+    assert "content filter" in filtered.remedy
+    assert "parameter" not in filtered.remedy
 
 
 class TestRetrying:
