@@ -23,11 +23,15 @@ Json = Mapping[str, Any]
 _LISTS = {"baseline": "assay baseline", "job": "assay jobs", "schedule": "assay schedule list"}
 
 
+_SIZES = {"cells": "cell", "persona_scores": "persona score"}
+
+
 def plan_view(plan: Json) -> RenderableType:
     """A job's estimated calls, tokens and cost."""
     about = "about " if plan["estimated"] else ""
     runs = plan["runs_per_cell"]
-    size = [counted(plan["cells"], "cell")] + ([f"{counted(runs, 'run')} each"] if runs is not None else [])
+    size = [counted(plan[name], of) for name, of in _SIZES.items() if plan.get(name)]
+    size += [f"{counted(runs, 'run')} each"] if runs is not None else []
     size += [counted(plan["responses"], "response"), about + counted(plan["calls"], "call")]
     heading = Text(" · ".join(size), style="bold")
     if plan["simulated"]:

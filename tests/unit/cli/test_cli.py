@@ -328,6 +328,14 @@ class TestReading:
         assert "at least 1:30 because of rate limits" in output
         assert "No price is known for local/judge" in output
 
+    def test_a_plan_of_personagym_alone_counts_no_cells(self, service: StubService) -> None:
+        sizes = {"cells": 0, "persona_scores": 2, "runs_per_cell": None, "responses": 20, "calls": 50}
+        cost = {"usd_low": 0.0, "usd_high": 0.0, "unpriced_models": []}
+        plan = sizes | {"estimated": False, "stages": [], "cost": cost, "simulated": False, "warnings": []}
+        service.on("POST /v1/jobs/plan", Answer(plan | {"shortest_seconds": 0.0}))
+        output = assay(service, "plan", "-", stdin="{}").stdout
+        assert output.startswith("2 persona scores · 20 responses · 50 calls\n")
+
     def test_a_plan_shows_what_finds_a_difference(self, service: StubService) -> None:
         own = {"personas": 5, "wordings": 6, "iterations": 5, "power": None, "calls": 900, "usd": 1.5}
         option = {"personas": 108, "wordings": 12, "iterations": 2, "power": 0.803, "calls": 12345}
