@@ -170,7 +170,7 @@ def text_warnings(noted: NotedTexts) -> Iterator[ResultWarning]:
             "role_breaks",
             noted.as_personas.sentences + noted.as_personas.left_out,
             BREAKS_SHARE,
-            f"sentences of {model}'s answers say that it is a model, or leave the role. They are judged like the others.",
+            f"sentences in answers of {model} say that a model wrote them, or leave the role. They are judged like the others.",
         ),
     )
     for code, n, limit, words in found:
