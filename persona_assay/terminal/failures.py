@@ -36,8 +36,10 @@ def failure_view(job: Json) -> Text:
             text.append(f"\nThen run: assay {follow} {job['id']}", style="default")
         whose = " in ".join(printable(error[part]) for part in ("model", "stage") if error.get(part))
         said = printable(error["detail"]) if error["detail"] != cause else ""
-        if whose or said:
+        if said:
             text.append("\n" + ": ".join(filter(None, (whose, said))), style="hint")
+        elif whose:
+            text.append(f"\nConcerns {whose}.", style="hint")
     for line in failure_lines(job):
         text.append(f"\n{line}", style="hint")
     return text

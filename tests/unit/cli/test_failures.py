@@ -39,6 +39,8 @@ class TestFailures:
             "lab/judge in judging: HTTP 400: no temperature",
         ]
         assert f"Then run: assay retry {paused['id']}" in failure_view({**paused, "status": "failed"}).plain
+        same_words = job("failed", error=ERROR | {"cause": ERROR["detail"]}, failures=[FAILURE])
+        assert failure_view(same_words).plain.endswith("\nConcerns lab/judge in judging.")
 
     def test_are_counted_beyond_the_most_frequent(self) -> None:
         failed = job("failed", error=None, failures=[FAILURE] * (MOST_FAILURES + 2))
