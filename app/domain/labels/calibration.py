@@ -446,7 +446,8 @@ def _sum(
     ends = [sorted((weight * each.bounds[0], weight * each.bounds[1])) for weight, each in parts]
     bounds = sum(low for low, _ in ends), sum(high for _, high in ends)
     made = combined(known) if len(known) == len(parts) else None
-    return CalibratedFigure(keys, parts[0][1].metric, made, bounds, cells)
+    reason = next((each.reason for _, each in parts if each.found is None), NO_LABEL)
+    return CalibratedFigure(keys, parts[0][1].metric, made, bounds, cells, reason)
 
 
 def _error_rates(people: FloatArray, judged: FloatArray, drawn: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -194,6 +194,12 @@ class TestOverDimensions:
         assert with_few.cells == 7
         assert with_few.found is None
 
+    def test_too_few_labels_stay_the_reason(self) -> None:
+        one = calibration(ALL[:3]).totals()
+        reasons = [each.texts().reason for each in over_dimensions([one], [])]
+        assert reasons == [each.texts().reason for each in one]
+        assert any(reason and reason.startswith("too_few_scored_labels") for reason in reasons)
+
     def test_a_dimension_without_labels_is_named(self) -> None:
         made = over_dimensions([calibration(ALL).differences()], ["N", "O"])
         assert {each.texts().reason for each in made} == {
