@@ -146,6 +146,12 @@ class TestBadInput:
         assert set(pointers(answer)) == {f"/annotations/1/{pointer}"}
         assert service.get("/v1/annotations").json()["data"] == []
 
+    def test_the_dimensions_own_number_for_not_applicable_is_told_the_word(
+        self, service: Service, texts: list[Json]
+    ) -> None:
+        (told,) = keep(service, said(texts[0], 0, 9)).json()["errors"]
+        assert told["message"] == "must lie between 1 and 5, or be not_applicable"
+
     def test_a_pair_needs_two_sentences_and_a_choice(
         self, service: Service, texts: list[Json], duo: Json
     ) -> None:

@@ -147,7 +147,10 @@ def _scored(draft: AnnotationDraft, place: Place, cell: Cell) -> Annotation:
         return Annotation(draft.annotator, dimension, place, None, Answer.NOT_APPLICABLE, None)
     scale = GRADE_SCALE if dimension is None else _scale(cell, dimension)
     if not isinstance(draft.score, int) or not scale.minimum <= draft.score <= scale.maximum:
-        raise AnnotationError(f"{at}/score", f"must lie between {scale.minimum} and {scale.maximum}")
+        otherwise = "" if rubric else ", or be not_applicable"
+        raise AnnotationError(
+            f"{at}/score", f"must lie between {scale.minimum} and {scale.maximum}{otherwise}"
+        )
     return Annotation(draft.annotator, dimension, place, None, Answer.SCORED, draft.score)
 
 
