@@ -46,17 +46,19 @@ class OpenAIChat(Chat):
     def read(body: Mapping[str, Any], received: Reply, key: SecretStr | None) -> ChatReply:
         """See :class:`app.llm.formats.chat.Chat`."""
         choices = body.get("choices")
-        if _lacks_text(choices) and (fault := errors.fault_of(body)) is not None:
+        choice = choices[0] if isinstance(choices, list) and choices else None
+        message = choice.get("message") if isinstance(choice, dict) else None
+        # MiniMax sends an empty text beside its error.
+        is_empty = not choice or (isinstance(message, dict) and message.get("content") == "")
+        if is_empty and (fault := errors.fault_of(body)) is not None:
             raise errors.refused_in_reply(fault, received.headers, key)
         if choices == [] or (not choices and wire.mapping(body.get("promptFeedback")).get("blockReason")):
             # Gemini's reply to a prompt that its filter blocked
-            choices = [{"finish_reason": "content_filter"}]
-        choice = choices[0] if isinstance(choices, list) and choices else None
+            choice = {"finish_reason": "content_filter"}
+        stopped = choice.get("finish_reason") if isinstance(choice, dict) else None
         if isinstance(choice, dict) and choice.get("error"):
             # OpenRouter's, of a provider that failed on the way
             raise errors.refused_in_reply(choice["error"], received.headers, key, started=True)
-        stopped = choice.get("finish_reason") if isinstance(choice, dict) else None
-        message = choice.get("message") if isinstance(choice, dict) else None
         if message is None and wire.finish_reason(stopped) is FinishReason.CONTENT_FILTER:
             message = {}
         if not isinstance(message, dict):
@@ -93,13 +95,6 @@ def _counts(body: Mapping[str, Any], choice: object) -> Mapping[str, Any]:
 
 def _messages(request: ChatRequest) -> list[dict[str, str]]:
     return [message._asdict() for message in request.messages]
-
-
-def _lacks_text(choices: object) -> bool:
-    """Return whether a reply has no choice, or one with an empty text; MiniMax sends that beside its error."""
-    first = choices[0] if isinstance(choices, list) and choices else None
-    message = first.get("message") if isinstance(first, dict) else None
-    return not first or (isinstance(message, dict) and message.get("content") == "")
 
 
 def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[Replied, FinishReason]:

@@ -56,13 +56,17 @@ def read_usage(counts: Mapping[str, Any], said: int = 0) -> Usage | None:
     found: dict[str, int] = {}
     for name, value in counts.items():
         kind, count = _KINDS.get(name), value
-        if kind is None and isinstance(value, dict) and name in _DETAILS:
+        if kind is None:
+            if not isinstance(value, dict) or name not in _DETAILS:
+                continue
             inner, kind = _DETAILS[name]
             count = value.get(inner)
-        if kind is not None and count is not None:
-            if not _is_count(count):
-                return None
-            found[kind] = max(found.get(kind, 0), count)
+        if count is None:
+            continue
+        if not _is_count(count):
+            return None
+        if count > found.get(kind, -1):
+            found[kind] = count
     if "read" not in found or "returned" not in found:
         return None
     read, returned, cached, written = found["read"], found["returned"], found.get("cached", 0), 0

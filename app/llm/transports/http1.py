@@ -50,7 +50,8 @@ class ConnectionDelivery:
     @property
     def is_doubtful(self) -> bool:
         """Whether the reply must not be used before it is settled: it is suspect, or another of the server's was lately."""
-        return self.is_suspect or not self._connection.is_trusted
+        connection = self._connection
+        return self.is_suspect or not connection.trusts(connection.loop.time())
 
     async def settled(self) -> bool:
         """Wait until the connection has stayed quiet; return false if it did not."""
@@ -86,13 +87,16 @@ class HttpConnection(asyncio.Protocol):
     Args:
         sock: The connected socket under the transport, looked at before a request is sent.
         on_surplus: Called once with the number of suspect replies.
-        trusts: Tells whether the server is trusted at a moment of the loop's clock.
+        trusts: Tells whether no connection to the server has brought surplus bytes lately, by a moment of the loop's clock.
+
+    Attributes:
+        loop: Its loop.
     """
 
     __slots__ = (
         "_body", "_closed", "_delivered", "_doubt", "_framed", "_head", "_headers", "_headers_done", "_is_suspect", "_keep_alive",
-        "_length", "_loop", "_next_begun", "_on_surplus", "_parser", "_poll", "_received", "_status", "_transport", "_trusts", "_waiter",
-        "released_at",
+        "_length", "_next_begun", "_on_surplus", "_parser", "_poll", "_received", "_status", "_transport", "_waiter", "loop", "released_at",
+        "trusts",
     )  # fmt: skip
 
     _transport: asyncio.Transport
@@ -101,12 +105,12 @@ class HttpConnection(asyncio.Protocol):
         self, sock: socket.socket, on_surplus: Callable[[int], None], trusts: Callable[[float], bool]
     ) -> None:
         self._on_surplus = on_surplus
-        self._trusts = trusts
+        self.trusts = trusts
         self._delivered: list[ConnectionDelivery] = []
         self._is_suspect = False
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)  # errors and hang-ups are told of in any case
-        self._loop = asyncio.get_running_loop()
+        self.loop = asyncio.get_running_loop()
         self._parser = httptools.HttpResponseParser(self)
         self._waiter: asyncio.Future[Reply] | None = None
         self._closed = False
@@ -120,7 +124,7 @@ class HttpConnection(asyncio.Protocol):
             LostConnectionError: If the connection broke, or its peer does not keep to HTTP.
             ReplyTooLongError: If the reply is longer than an answer can be.
         """
-        waiter: asyncio.Future[Reply] = self._loop.create_future()
+        waiter: asyncio.Future[Reply] = self.loop.create_future()
         self._waiter = waiter
         self._begin()
         self._transport.write(message)
@@ -134,11 +138,6 @@ class HttpConnection(asyncio.Protocol):
     def is_open(self) -> bool:
         """Whether bytes may still come."""
         return not self._closed
-
-    @property
-    def is_trusted(self) -> bool:
-        """Whether no connection to the server has brought surplus bytes lately."""
-        return self._trusts(self._loop.time())
 
     @property
     def reusable(self) -> bool:
@@ -300,7 +299,7 @@ class HttpConnection(asyncio.Protocol):
             headers[name] = f"{headers[name]}, {value}" if name in headers else value
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
-            until = self._loop.time() + QUIET_SECONDS
+            until = self.loop.time() + QUIET_SECONDS
             delivery = ConnectionDelivery(self, until, is_suspect=self._is_suspect)
             self._delivered.append(delivery)
             waiter.set_result(Reply(self._status, headers, b"".join(self._body), delivery))

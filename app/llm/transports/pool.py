@@ -169,10 +169,11 @@ class Pool:
         return not (self._taken or self._resting or self._idle or self._lingering)
 
     def _reusable(self) -> HttpConnection | None:
-        self._end_rests()
+        now = self._loop.time()
+        self._end_rests(now)
         while self._idle:
             connection, _ = self._idle.popitem()
-            fresh = self._loop.time() - connection.released_at < KEEPALIVE_SECONDS
+            fresh = now - connection.released_at < KEEPALIVE_SECONDS
             if fresh and connection.reusable and connection.quiet:
                 return connection
             self._retire(connection)
@@ -187,17 +188,12 @@ class Pool:
         if self._expiry is None:
             self._expiry = self._loop.call_later(REST_SECONDS, self._expire)
 
-    def _end_rests(self) -> None:
-        """Move the connections that have rested to those that may be used again, or retire them."""
-        now, resting = self._loop.time(), self._resting
-        is_trusted = self._trust.exists(now)
+    def _end_rests(self, now: float) -> None:
+        """Move the connections that have rested to those that may be used again; retire all if the server is not trusted."""
+        resting = self._resting
         while resting and (resting[0].released_at + REST_SECONDS <= now or len(resting) > MOST_RESTING):
-            connection = resting.popleft()
-            if connection.reusable and is_trusted:
-                self._idle[connection] = None
-            else:
-                self._retire(connection)
-        if not is_trusted:
+            self._idle[resting.popleft()] = None
+        if not self._trust.exists(now):
             for connection in self._idle:
                 self._retire(connection)
             self._idle.clear()
@@ -210,8 +206,8 @@ class Pool:
 
     def _expire(self) -> None:
         """Retire the connections that have idled too long, then close them: those released first stand first."""
-        self._end_rests()
         now, lingering = self._loop.time(), self._lingering
+        self._end_rests(now)
         while self._idle and (connection := next(iter(self._idle))).released_at <= now - KEEPALIVE_SECONDS:
             del self._idle[connection]
             self._retire(connection)

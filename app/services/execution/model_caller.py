@@ -35,7 +35,7 @@ from app.services.execution.call_rows import (
 from app.services.execution.expected_tokens import ExpectedTokens, beyond
 from app.services.execution.first_calls import FIRST_CALLS, FirstCalls, Kind
 from app.services.execution.permits import HeldBackError, Permit, Permits
-from app.services.execution.result_writer import BatchWriter
+from app.services.execution.result_writer import Batch, BatchWriter
 from app.services.execution.retries import (
     PROVIDER_UNREACHABLE,
     Attempts,
@@ -49,7 +49,6 @@ from app.services.execution.retries import (
 )
 from app.services.execution.stop_signal import AbandonedError, StopSignal, current_task
 from app.services.identifiers import new_uuid
-from app.services.providers.connection_book import name_in
 
 log = structlog.get_logger(__name__)
 
@@ -259,7 +258,9 @@ class ModelCaller:
                 raise
             except ModelCallError as error:
                 took = _milliseconds(started)
-                await self._record(unanswered_row(sent, took, error, self._prices), sent, permit)
+                exceeded = self._record(unanswered_row(sent, took, error, self._prices), sent, permit)
+                if exceeded is not None:
+                    await asyncio.shield(exceeded.done)
                 self._limiter.observe(model.connection, model.name, _observed_failure(error, request, took))
                 if error.unexplained and not key.is_dispensable(error):
                     kind.refused(error, sent.started_at)
@@ -275,14 +276,18 @@ class ModelCaller:
             kind.answered(sent.started_at)
             took = _milliseconds(started)
             row = answered_row(sent, took, reply, self._prices)
-            if reply.delivery is not None and not await stop.accepts(
-                reply.delivery, key, name_in(model.connection)
+            delivery, suspect = reply.delivery, None
+            if delivery is not None and not (
+                stop.uses(delivery, key, model.connection)
+                or await stop.accepts(delivery, key, model.connection)
             ):
                 suspect = SuspectReplyError()
                 row = row._replace(outcome=suspect.kind.value, code=suspect.code, detail=str(suspect))
-                await self._record(row, sent, permit)
+            exceeded = self._record(row, sent, permit)
+            if exceeded is not None:
+                await asyncio.shield(exceeded.done)
+            if suspect is not None:
                 raise suspect
-            await self._record(row, sent, permit)
             more = beyond(model, expected, reply.usage)
             seen = Observation(CallOutcome.ANSWERED, took / 1000, reply.usage, more, reply.limits)
             self._limiter.observe(model.connection, model.name, seen)
@@ -290,17 +295,19 @@ class ModelCaller:
             self._tokens.learn(request, key.stage, reply.usage)
         return reply
 
-    async def _record(self, row: CallRow, sent: Attempt, permit: Permit) -> None:
-        """Account for an attempt. After a bill beyond its reservation, no other call takes its turn before all workers can know."""
+    def _record(self, row: CallRow, sent: Attempt, permit: Permit) -> Batch | None:
+        """Account for an attempt.
+
+        Returns:
+            The row's batch after a bill beyond the reservation: no other call may take its turn before all workers can know.
+        """
         batch = account(self._writer, row, sent, permit.counted)
-        if permit.is_exceeded_by(row):
-            log.warning(
-                "call billed beyond its reservation",
-                job=row.job_id,
-                connection=row.connection,
-                model=row.model,
-            )
-            await asyncio.shield(batch.done)
+        if not permit.is_exceeded_by(row):
+            return None
+        log.warning(
+            "call billed beyond its reservation", job=row.job_id, connection=row.connection, model=row.model
+        )
+        return batch
 
     @staticmethod
     async def _back_off(error: ModelCallError, attempts: Attempts, stop: StopSignal) -> None:

@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 from app.domain.providers.model import Delivery
+from app.services.providers.connection_book import name_in
 
 if TYPE_CHECKING:
     from app.services.execution.call_rows import CallKey
@@ -75,10 +76,17 @@ class StopSignal:
         self._seen_active_at = float("inf")
         self._seen = asyncio.Event()
 
+    def uses(self, delivery: Delivery, key: "CallKey", connection: str) -> bool:
+        """Return whether a reply may be used at once; then :meth:`suspects` looks at it again."""
+        if self.holds_replies or delivery.is_doubtful:
+            return False
+        self._unsettled.append((delivery, key, connection))
+        return True
+
     async def accepts(self, delivery: Delivery, key: "CallKey", connection: str) -> bool:
-        """Return whether a reply may be used: at once unless it is doubtful, and it is looked at again by :meth:`suspects`."""
-        if (self.holds_replies or delivery.is_doubtful) and not await delivery.settled():
-            self.surplus_from.add(connection)
+        """Wait until a reply is settled; return whether it may be used."""
+        if not await delivery.settled():
+            self.surplus_from.add(name_in(connection))
             return False
         self._unsettled.append((delivery, key, connection))
         return True
@@ -91,13 +99,13 @@ class StopSignal:
                 self._unsettled.append((delivery, key, connection))
             else:
                 self._suspects.append(key)
-                self.surplus_from.add(connection)
+                self.surplus_from.add(name_in(connection))
         return self._suspects
 
     def watch(self, tell: Callable[["CallKey", str], None]) -> None:
         """Tell of the call and connection of each used reply that becomes suspect after :meth:`suspects`."""
         for delivery, key, connection in self._unsettled:
-            delivery.watch(partial(tell, key, connection))
+            delivery.watch(partial(tell, key, name_in(connection)))
 
     def set(self, reason: StopReason) -> None:
         """Stops; the first reason counts."""
