@@ -32,6 +32,8 @@ MOST_RESTING = 256
 LINGER_SECONDS = 30.0
 """Time that a retired connection stays open after its last reply, without further requests: a second reply may still come."""
 MOST_LINGERING = 256
+SHORTEST_LINGER_SECONDS = 3.0
+"""Least time that a retired connection to a server that is not trusted stays open: new ones wait for it."""
 DISTRUST_SECONDS = 600.0
 """How long no connection to a server is used again after it sent bytes that no request was waiting for."""
 
@@ -128,6 +130,7 @@ class Pool:
             connection = self._reusable()
             if connection is None:
                 async with asyncio.timeout_at(until):
+                    await self._make_room()
                     connection = await self._connect()
             self._busy[connection] = until
             if self._watch is None:
@@ -201,8 +204,18 @@ class Pool:
     def _retire(self, connection: HttpConnection) -> None:
         """Send no further request over a connection, but see for a while what still comes."""
         self._lingering.append(connection)
-        if len(self._lingering) > MOST_LINGERING:
+        if len(self._lingering) > MOST_LINGERING and self._trust.exists(self._loop.time()):
             self._lingering.popleft().abort()
+
+    async def _make_room(self) -> None:
+        """Wait until a server that is not trusted has no more than :data:`MOST_LINGERING` connections that must stay open."""
+        lingering = self._lingering
+        while len(lingering) >= MOST_LINGERING:
+            seconds = lingering[0].released_at + SHORTEST_LINGER_SECONDS - self._loop.time()
+            if lingering[0].is_open and seconds > 0 and not self._trust.exists(self._loop.time()):
+                await asyncio.sleep(seconds)
+            else:
+                lingering.popleft().abort()
 
     def _expire(self) -> None:
         """Retire the connections that have idled too long, then close them: those released first stand first."""

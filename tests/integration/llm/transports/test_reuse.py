@@ -194,6 +194,28 @@ class TestConnections:
             assert (await pool.exchange(request(b"x"), soon())).body == b"x"
             assert server.connections == 6
 
+    async def test_stay_open_for_late_replies_however_many_calls_follow(
+        self, open_pool: OpenPool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """To a server that has sent surplus replies; new connections wait until an old one has stayed long enough."""
+        monkeypatch.setattr(pool_module, "MOST_LINGERING", 2)
+        monkeypatch.setattr(pool_module, "SHORTEST_LINGER_SECONDS", 1.0)
+        left, seen = asyncio.Event(), asyncio.Event()
+        lying = says(reply(b"first") + WRONG)
+        async with RawServer(lying, then(reply(b"second"), WRONG, left), echoes) as server:
+            pool = open_pool(server)
+            await pool.exchange(request(b"x"), soon())
+            second = await pool.exchange(request(b"x"), soon())
+            assert second.delivery is not None
+            second.delivery.watch(seen.set)
+            more = [asyncio.create_task(pool.exchange(request(b"x"), soon())) for _ in range(2)]
+            await more[0]
+            more += [asyncio.create_task(pool.exchange(request(b"x"), soon())) for _ in range(3)]
+            await asyncio.sleep(0.1)
+            left.set()
+            await asyncio.wait_for(seen.wait(), 60)
+            assert [answer.body for answer in await asyncio.gather(*more)] == [b"x"] * 5
+
     async def test_end_when_the_pool_is_closed_and_fail_their_calls(self, open_pool: OpenPool) -> None:
         asked = asyncio.Event()
 
