@@ -264,7 +264,7 @@ _PART = re.compile(r"\n|(?<=[.;!]) ")
 """Separates lines and sentences."""
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
 _NAMED_NUMBER = re.compile(
-    rf"\W*([^\W\d][^\d().,:;=>→\n]{{1,60}}+)(?:[:=>→]\s?|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
+    rf"\W*([^\W\d][^\d().,:;=>→\n]{{1,60}}+)(?:[:=>→]\s?|(?<= [–—-] )|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
 )
 """Matches words with a number in brackets: "Moderately introverted (2)"."""
 _LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
@@ -476,7 +476,7 @@ class Reader:
         """Numbers in brackets behind an option's words at the beginning of the first or the last line."""
         for line in {lines[0], lines[-1]}:
             found = _NAMED_NUMBER.match(line.text) if line.has_digit else None
-            if found and self._names(found[1], found[3]):
+            if found and self._names(found[1].rstrip(" –—-"), found[3]):
                 firm = not _other_number(line.text[found.end() :], found[3])
                 yield Claim(found[3], "", line.start + found.end(), firm)
 
@@ -978,11 +978,11 @@ def _elsewhere(names: frozenset[str]) -> Elsewhere:
     other = whole_words([*others, *ends])
     subjects = whole_words(WORDS["subjects"])
     titles = whole_words([*WORDS["titles"], *WORDS["subjects"]])
-    title = rf"(?:{titles}(?: [^\W\d]+)?[ :-]*)?{other}(?:[ :(-]*(?:{titles}|{other})\)?)?"
+    title = rf"(?:{titles}(?: [^\W\d]+)?[ :-]*)?{other}(?:[ :(-]*(?:{titles}|{other})\)?| ?[,/&] ?[^\W\d]+)?"
     about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {named}"
     few = r"(?:[^\W\d]+ ){0,3}?"
     subject = (
-        rf"\W*(?:{few}{subjects}(?: ?[^\W\d]+){{0,4}}?(?:\s*[:=–—-]\s*| ?{whole_words(WORDS['copula_words'])} ?)"
+        rf"\W*(?:{few}{subjects}(?: ?[^\W\d]+){{0,4}}?(?:\s*[:=–—-]\s*| ?{whole_words(WORDS['copula_words'])} ?| ?(?=['(]))['(]?"
         rf"|{few}{whole_words(WORDS['judging'])} ){few}{other}"
     )
     topic = rf"\W*{few}{one_of(WORDS['judged'])} (?:is|was) (?:[^\W\d]+ )?about {few}{other}\W*"

@@ -172,7 +172,7 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
 ) -> Verdict:
     scale = asked.scale if isinstance(asked, Dimension) else asked
     read, readings = reader(asked), _readings(scale)
-    text = read.rewritten(text)
+    told, text = text, read.rewritten(text)
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
     text = _without_scale(_in_digits(text), scale)
@@ -203,7 +203,7 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
     if (
         (DENIED in text and verdict.score is not None)
         or _has_other_scale(text, scale)
-        or read.is_about_other(text, scored=verdict.score is not None)
+        or any(read.is_about_other(each, scored=verdict.score is not None) for each in (told, text))
         or _DECLINED.search(text)
         or denies(text, str(number))
         or taken_back(text, claims[-1].end, number, frozenset(readings))
