@@ -36,7 +36,7 @@ from tests.integration.services.execution.test_lying_providers import LIES
 from tests.observe import PATIENCE, eventually
 from tests.unit.importers.test_hostile_files import zipped
 
-LATENCY_MS = 900.0
+LATENCY_MS = 600.0
 """A small job makes two calls one after the other, so that it takes about two seconds."""
 POLL_SECONDS = 0.05
 VICTIMS = 4
