@@ -790,14 +790,12 @@ _LABEL_END = re.compile(r"[.;:\n(,]")
 _LABEL_OR_REASON_END = re.compile(r"[.;:\n(,]| because | since ")
 _CLAIM_END = re.compile(r"[.;\n]")
 _ANY_END = re.compile(r"[.!?;\n]")
-_DENIED = re.compile(
-    r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options|option(?!\W*(?:is\W*)?\d))\b"
-)
+_DENIED = re.compile(rf"n't\b|\b(?:{'|'.join(WORDS['label_denials'])})\b")
 
 
 _DIRECTLY_DENIED = re.compile(r"(?:\bnot|n't|\bnever) (?:an? |the |at all |really )?$")
 _ASSERTED = re.compile(
-    r"\b(?:is|are|seems?|appears?|sounds?|looks?|being|indicates?|suggests?|shows?|reflects?)\b"
+    rf"\b(?:{'|'.join(WORDS['assertions'])})\b"
     rf"(?:(?!{_DENIED.pattern}|less\b)[^.;!?\n])*$"
 )
 
