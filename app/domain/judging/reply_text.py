@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from app.domain.judging.phrases import WORDS, one_of
+from app.domain.judging.phrases import WORDS, one_of, whole_words
 from app.domain.judging.thoughts import after_thoughts, first_turn
 
 LOST = "\0"
@@ -111,8 +111,8 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     return text.replace("`", "").replace('"', "").replace("_", " ")
 
 
-SUCH_AS = one_of(WORDS["such_as"])
-_SUCH_AS = re.compile(rf"(?<!\w){SUCH_AS},?")
+SUCH_AS = whole_words(WORDS["such_as"])
+_SUCH_AS = re.compile(rf"{SUCH_AS},?")
 """Matches an abbreviation that gives an example."""
 _RULED_OUT = re.compile(one_of(WORDS["ruled_out"]))
 _RULE = re.compile(

@@ -203,7 +203,10 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
     if (
         (DENIED in text and verdict.score is not None)
         or _has_other_scale(text, scale)
-        or any(read.is_about_other(each, scored=verdict.score is not None) for each in (told, text))
+        or any(
+            read.is_about_other(each, scored=verdict.score is not None)
+            for each in ((told, text) if BLANK in text else (text,))
+        )
         or _DECLINED.search(text)
         or denies(text, str(number))
         or taken_back(text, claims[-1].end, number, frozenset(readings))
