@@ -341,7 +341,7 @@ def _reading(parts: list[_Part], asked: Dimension | Scale) -> GroupedReading:
             unparsed(Unread.CONTRADICTION if parts else Unread.NO_ANSWER),
             "\n".join(part.raw for part in parts) or None,
         )
-    answer = parts[0].answer.removeprefix("**").lstrip()  # "**S1:** 4"
+    answer = parts[0].answer
     if answer[:1].isdigit():
         answer = f"Answer: {answer}"
     elif _FIELD.match(answer):

@@ -23,7 +23,7 @@ from app.domain.judging.phrases import (
     one_of,
     whole_words,
 )
-from app.domain.judging.reply_text import BLANK, FOREIGN, SUCH_AS, labelled, with_denials
+from app.domain.judging.reply_text import BLANK, FOREIGN, labelled, with_denials
 from app.domain.judging.scale_words import Ends, OffTopic, ends_of, off_topic
 
 SCALE_MARK = "§"
@@ -47,38 +47,11 @@ OPENING = re.compile(
 
 
 class Elsewhere(NamedTuple):
-    """Patterns that name another dimension than the asked one.
-
-    Attributes:
-        before: Before a statement.
-        behind: Behind a score.
-        title: A whole line.
-        subject: A line or a sentence that says which dimension is judged: "Trait: openness".
-        topic: A sentence that says what the judged text is about.
-        own: Matches the asked dimension and its ends.
-        stems: How the other dimensions' names begin.
-    """
+    """Patterns that name another dimension than the asked one: before a statement, behind a score, and as a title."""
 
     before: re.Pattern[str]
     behind: re.Pattern[str]
     title: re.Pattern[str]
-    subject: re.Pattern[str]
-    topic: re.Pattern[str]
-    own: re.Pattern[str]
-    stems: Stems
-
-    def is_named_in(self, text: str, *, scored: bool) -> bool:
-        """Tell whether a title or a sentence names another dimension for the score, or as the topic of a text with a score."""
-        if not self.stems.may_be_in(text):
-            return False
-        lines = [line.strip("#*_:.! ") for line in text.split("\n") if line.strip()]
-        edges = [line for line in (*lines[:1], *lines[-2:]) if self.own.search(line) is None]
-        if any(len(line) <= _LONGEST_NAME and self.title.fullmatch(line) for line in edges):
-            return True
-        return scored and (
-            any(self.topic.match(line) for line in edges)
-            or any(self.subject.match(each) and self.own.search(each) is None for each in _PART.split(text))
-        )
 
 
 class Claim(NamedTuple):
@@ -260,11 +233,9 @@ _RULED_OUT_BEHIND = re.compile(
 """Matches numbers behind a score that belong to its reason."""
 _ORDINAL = re.compile(whole_words(WORDS["ordinals"]))
 _LETTER = re.compile(r"[^\W\d_]")
-_PART = re.compile(r"\n|(?<=[.;!]) ")
-"""Separates lines and sentences."""
 _LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
 _NAMED_NUMBER = re.compile(
-    rf"\W*([^\W\d][^\d().,:;=>→\n]{{1,60}}+)(?:[:=>→]\s?|(?<= [–—-] )|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
+    rf"\W*([^\W\d][^\d().,:;=>→\n]{{1,60}}+)(?:[:=>→]\s?|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
 )
 """Matches words with a number in brackets: "Moderately introverted (2)"."""
 _LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
@@ -476,7 +447,7 @@ class Reader:
         """Numbers in brackets behind an option's words at the beginning of the first or the last line."""
         for line in {lines[0], lines[-1]}:
             found = _NAMED_NUMBER.match(line.text) if line.has_digit else None
-            if found and self._names(found[1].rstrip(" –—-"), found[3]):
+            if found and self._names(found[1], found[3]):
                 firm = not _other_number(line.text[found.end() :], found[3])
                 yield Claim(found[3], "", line.start + found.end(), firm)
 
@@ -725,9 +696,17 @@ class Reader:
             and any(pole and pole.in_("\n" + words) for pole in self.poles)
         )
 
-    def is_about_other(self, text: str, *, scored: bool = True) -> bool:
-        """Tell whether a text names another dimension than the asked one as the judged one."""
-        return self.elsewhere is not None and self.elsewhere.is_named_in(text, scored=scored)
+    def is_about_other(self, text: str) -> bool:
+        """Tell whether a title, the first line or the one before the score, names another dimension."""
+        if self.elsewhere is None:
+            return False
+        lines = [line for line in text.split("\n") if line.strip()]
+        return any(
+            len(line) <= _LONGEST_NAME
+            and self.elsewhere.title.fullmatch(line.strip("#*_:.! "))
+            and not self.trait.search(line)
+            for line in (*lines[:1], *lines[-2:])
+        )
 
     def states_nothing(self, text: str) -> bool:
         """Tell whether a plain text surely states no score and names no option."""
@@ -790,12 +769,14 @@ _LABEL_END = re.compile(r"[.;:\n(,]")
 _LABEL_OR_REASON_END = re.compile(r"[.;:\n(,]| because | since ")
 _CLAIM_END = re.compile(r"[.;\n]")
 _ANY_END = re.compile(r"[.!?;\n]")
-_DENIED = re.compile(rf"n't\b|\b(?:{'|'.join(WORDS['label_denials'])})\b")
+_DENIED = re.compile(
+    r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options|option(?!\W*(?:is\W*)?\d))\b"
+)
 
 
 _DIRECTLY_DENIED = re.compile(r"(?:\bnot|n't|\bnever) (?:an? |the |at all |really )?$")
 _ASSERTED = re.compile(
-    rf"\b(?:{'|'.join(WORDS['assertions'])})\b"
+    r"\b(?:is|are|seems?|appears?|sounds?|looks?|being|indicates?|suggests?|shows?|reflects?)\b"
     rf"(?:(?!{_DENIED.pattern}|less\b)[^.;!?\n])*$"
 )
 
@@ -806,19 +787,10 @@ def _dangles(sentence: str) -> bool:
     return _DANGLING.search(sentence, max(0, len(sentence) - 10)) is not None
 
 
-_SUCH_AS_END = re.compile(rf"{SUCH_AS}$")
-_SIDE_TITLE = re.compile(
-    rf"[ #*_-]*(?:(?:my|the|your) )?{whole_words([*WORDS['side_fields'], *WORDS['side_titles']])}(?: (?:score|rating|level))?[ :*_]*"
-)
-"""Matches the title of a score that is not the asked one: "Confidence"."""
-
-
 def _announces(text: str) -> bool:
-    """Tell whether a text ends with words that make the next line no answer, such as "The post says" or "Confidence"."""
+    """Tell whether a text ends with words that attribute the next line to somebody else ("The post says")."""
     text = text.rstrip(" *")
-    if text.endswith((":", ".")) and (_NO_ANSWER if text[-1] == ":" else _SUCH_AS_END).search(text):
-        return True
-    if _SIDE_TITLE.fullmatch(text, text.rfind("\n", 0, -1) + 1):
+    if text.endswith(":") and _NO_ANSWER.search(text):
         return True
     return (
         text[-1:].isalpha() and _ANNOUNCING.search(text, max(0, len(text) - _LONGEST_ATTRIBUTION)) is not None
@@ -964,35 +936,12 @@ def reader(asked: Dimension | Scale) -> Reader:
 
 
 def _elsewhere(names: frozenset[str]) -> Elsewhere:
-    others = [
-        word for name, more in WORDS["dimensions"].items() if name not in names for word in (name, *more)
-    ]
-    own_ends: list[str] = []
-    ends: list[str] = []
-    for name, poles in WORDS["poles"].items():
-        for kind in ("low", "high", "low_trait", "high_trait"):
-            (own_ends if name in names else ends).extend(poles[kind])
-    named, own = whole_words(others), whole_words(map(re.escape, names))
-    other = whole_words([*others, *ends])
-    subjects = whole_words(WORDS["subjects"])
-    titles = whole_words([*WORDS["titles"], *WORDS["subjects"]])
-    title = rf"(?:{titles}(?: [^\W\d]+)?[ :-]*)?{other}(?:[ :(-]*(?:{titles}|{other})\)?| ?[,/&] ?[^\W\d]+)?"
-    about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {named}"
-    few = r"(?:[^\W\d]+ ){0,3}?"
-    subject = (
-        rf"\W*(?:{few}{subjects}(?: ?[^\W\d]+){{0,4}}?(?:\s*[:=–—-]\s*| ?{whole_words(WORDS['copula_words'])} ?| ?(?=['(]))['(]?"
-        rf"|{few}{whole_words(WORDS['judging'])} ){few}{other}"
-    )
-    topic = rf"\W*{few}{one_of(WORDS['judged'])} (?:is|was) (?:[^\W\d]+ )?about {few}{other}\W*"
-    return Elsewhere(
-        re.compile(rf"{about}(?!.*{own})"),
-        re.compile(rf"\W*{about}"),
-        re.compile(title),
-        re.compile(subject),
-        re.compile(topic),
-        re.compile(whole_words([*map(re.escape, names), *own_ends])),
-        Stems([*others, *ends]),
-    )
+    groups = ({name, *more} for name, more in WORDS["dimensions"].items() if name not in names)
+    others, own = whole_words(word for group in groups for word in group), whole_words(map(re.escape, names))
+    titles = whole_words([*WORDS["titles"], "trait", "dimension"])
+    title = rf"(?:{titles}(?: [^\W\d]+)?[ :-]*)?{others}(?:[ :-]*{titles})?"
+    about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {others}"
+    return Elsewhere(re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}"), re.compile(title))
 
 
 def _legend(labels: dict[int, str], scale: Scale) -> re.Pattern[str] | None:

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
-from app.domain.judging.phrases import WORDS, one_of, whole_words
+from app.domain.judging.phrases import WORDS, one_of
 from app.domain.judging.thoughts import after_thoughts, first_turn
 
 LOST = "\0"
@@ -88,7 +88,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = unquoted_lines(text) if ">" in text else text
     text = _RULE.sub("", text) if "|" in text else text
     text = _HEADINGS.sub("\n", text) if "#" in text else text
-    text = _SUCH_AS.sub("example:", text) if "." in text else text
+    text = text.replace("e.g.", "example:") if "e.g." in text else text
     text = _RULED_OUT.sub("", text) if sum(map(text.count, "0123456789")) > 1 else text
     text = _calls(text, is_name) if "<" in text else text
     text = _json(text, is_name, is_value, is_told) if "{" in text and ":" in text else text
@@ -111,9 +111,6 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     return text.replace("`", "").replace('"', "").replace("_", " ")
 
 
-SUCH_AS = whole_words(WORDS["such_as"])
-_SUCH_AS = re.compile(rf"{SUCH_AS},?")
-"""Matches an abbreviation that gives an example."""
 _RULED_OUT = re.compile(one_of(WORDS["ruled_out"]))
 _RULE = re.compile(
     r"^[^\S\n]*\|[^\S\n:|-]*-[^\S\n:|-]*(?:\n|$)|^[^\S\n]*\|[ :|-]+\|[^\S\n]*(?:\n|$)", re.MULTILINE
@@ -235,9 +232,6 @@ def _tags(text: str, is_name: IsName) -> str:
         elif tag[1]:
             parts += [text[end : tag.start()], "\n"]
             end = tag.end()
-        elif tag[2] in WORDS["subjects"]:
-            parts += [text[end : tag.start()], f"\n{tag[2]}: "]
-            end = tag.end()
         elif _denies_score(tag[2], text[tag.end() : text.find("<", tag.end())].strip()):
             parts += [text[end : tag.start()], DENIED]
             end = tag.end()
@@ -298,9 +292,8 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
             told.append(DENIED)
         elif is_value(value):
             lines += [f"field: {value}"] * (not value.strip().isdecimal())
-        elif key in WORDS["subjects"] or is_told(value):
-            name = f"{key}:" if key in WORDS["subjects"] else BLANK
-            told.append(f"{name} {_DIGITS.sub(BLANK, value)}")
+        elif is_told(value):
+            told.append(f"{BLANK} {_DIGITS.sub(BLANK, value)}")
     return "\n".join([text[: start.start(1)], *told, *lines, *empty[:1], BLANK, text[end:].lstrip("]` \n")])
 
 

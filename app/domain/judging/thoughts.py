@@ -103,8 +103,6 @@ class _Tagged:
         """Forms whose opening marks stand within the block."""
         self._other_close: re.Match[str] | None = None
         """First closing mark within the block of a form that is not opened in it."""
-        self._reopened: re.Match[str] | None = None
-        """Second opening mark of the block, which closes it where nothing else does."""
         self._mentioned = Counter[str]()
         """Opening marks, by form, that are part of the text."""
         self._has_text = False
@@ -115,8 +113,8 @@ class _Tagged:
     def read(self) -> Reply:
         """Return the text in its two parts."""
         is_over = self._read_marks(0)
-        other = (self._other_close or self._reopened) if self._block else None
-        if other is not None:  # at most once: the rest is read again
+        if self._block and self._other_close is not None:  # at most once: the rest is read again
+            other = self._other_close
             self._close(other)
             is_over = self._read_marks(other.end())
         if is_over:
@@ -150,9 +148,6 @@ class _Tagged:
             if mark == (self._block, "close") or found[0].lower() in _CLOSES.get(self._block, ()):
                 self._close(found)
             elif mark.part == "open":
-                if mark.form == self._block and mark.form not in self._within:
-                    is_close = self._part(found).strip() and _is_block_end(self._text, found)
-                    self._reopened = found if is_close else None
                 self._within.add(mark.form)
             elif mark.part == "close" and self._other_close is None:
                 is_paired = mark.form in self._within or self._mentioned[mark.form]
@@ -186,7 +181,7 @@ class _Tagged:
     def _close(self, found: re.Match[str]) -> None:
         self._block = ""
         self._within.clear()
-        self._other_close = self._reopened = None
+        self._other_close = None
         if self._opened_at and not _ends_block(self._text, found, self._opened_at):
             self._answer.pop()  # a pair within a sentence is part of the text
             self._begin = self._before

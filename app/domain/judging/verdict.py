@@ -172,7 +172,7 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
 ) -> Verdict:
     scale = asked.scale if isinstance(asked, Dimension) else asked
     read, readings = reader(asked), _readings(scale)
-    told, text = text, read.rewritten(text)
+    text = read.rewritten(text)
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
     text = _without_scale(_in_digits(text), scale)
@@ -203,10 +203,7 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
     if (
         (DENIED in text and verdict.score is not None)
         or _has_other_scale(text, scale)
-        or any(
-            read.is_about_other(each, scored=verdict.score is not None)
-            for each in ((told, text) if BLANK in text else (text,))
-        )
+        or read.is_about_other(text)
         or _DECLINED.search(text)
         or denies(text, str(number))
         or taken_back(text, claims[-1].end, number, frozenset(readings))
@@ -274,11 +271,6 @@ _WHOLE = re.compile(
     rf"|\s*(?:{BLANK}\s*\n)?\s*answer: (\d{{1,4}})\s*\n\s*{BLANK}?\s*"
 )
 """Matches a reply that is a number with words around it that add nothing, or one machine format."""
-_SCALE_LABEL = re.compile(
-    rf"^[ *]*(?:(?:on|for|in) )?(?:an? |the )?(?:{one_of(WORDS['scales'])}(?: of| from|:)? ?)?{SCALE_MARK}(?: ?{one_of(WORDS['scales'])})?[ *]*(?::|=>?|->|→)[ *]*(?=\d{{1,4}}\W*$)",
-    re.MULTILINE,
-)
-"""Matches the scale as a label of the score: "5-point scale: 4"."""
 _SCALE_IN_BRACKETS = rf"{one_of(all_words('scores'))} ?[(\[]"
 _OTHER_SCALE = re.compile(
     rf"(?:{_SCALE_IN_BRACKETS}[^)\]\n\d]{{0,20}}|{one_of(WORDS['scales'])}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
@@ -347,7 +339,7 @@ def _without_scale(text: str, scale: Scale) -> str:
     if str(scale.maximum) not in text:
         return text
     whole, fraction = _scale_patterns(scale)
-    text = _SCALE_LABEL.sub("score: ", whole.sub(SCALE_MARK, text))
+    text = whole.sub(SCALE_MARK, text)
     if scale.minimum not in (0, 1):
         return text
 
