@@ -520,19 +520,29 @@ async def park(connection: AsyncConnection, held: Claim) -> None:
 
 
 async def finish(connection: AsyncConnection, held: Claim) -> bool:
-    """Ends a shard if nothing in it is missing and the claim still holds.
+    """End a shard if nothing in it is missing and the claim still holds, and forget its unread replies: its verdicts have them.
 
     Returns:
         Whether it ended now.
     """
     rows = await connection.execute(
         text(
-            f"UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL, {SET_COUNTS}"
+            f"WITH ended AS (UPDATE shards SET done = true, lease_owner = NULL, lease_expires_at = NULL, {SET_COUNTS}"
             " WHERE shards.id = counted.id AND lease_token = :token AND NOT done"
             " AND r_answered + r_failed = planned_responses AND v_answered + v_failed = counted.due"
-            " RETURNING shards.id"
+            " RETURNING shards.id),"
+            " forgotten AS (DELETE FROM unread_replies r USING ended WHERE r.cell_id = :cell AND r.tenant = :tenant"
+            "  AND r.run >= :start AND r.run < :stop)"
+            " SELECT FROM ended"
         ),
-        {"shard": held.shard_id, "token": held.token},
+        {
+            "shard": held.shard_id,
+            "token": held.token,
+            "cell": held.cell_id,
+            "tenant": held.tenant,
+            "start": held.run_start,
+            "stop": held.run_stop,
+        },
     )
     if rows.first() is None:
         return False

@@ -208,11 +208,14 @@ class Pool:
             self._lingering.popleft().abort()
 
     async def _make_room(self) -> None:
-        """Wait until a server that is not trusted has no more than :data:`MOST_LINGERING` connections that must stay open."""
+        """Wait while a server that is not trusted has more than :data:`MOST_LINGERING` connections that must stay open, now or soon."""
         lingering = self._lingering
-        while len(lingering) >= MOST_LINGERING:
-            seconds = lingering[0].released_at + SHORTEST_LINGER_SECONDS - self._loop.time()
-            if lingering[0].is_open and seconds > 0 and not self._trust.exists(self._loop.time()):
+        while lingering and len(lingering) + self._taken > MOST_LINGERING:
+            now = self._loop.time()
+            if self._trust.exists(now):
+                return
+            seconds = lingering[0].released_at + SHORTEST_LINGER_SECONDS - now
+            if lingering[0].is_open and seconds > 0:
                 await asyncio.sleep(seconds)
             else:
                 lingering.popleft().abort()

@@ -148,7 +148,8 @@ class Responses(ABC):
         async with single_statements(self.deps.engine) as connection:
             stored = {(r.run, r.item): r for r in await stored_rows.stored_responses(connection, self.claim)}
             self.recorded = await stored_rows.stored_verdicts(connection, self.claim)
-            if self.spec.keeps_replies and (stored or self.spec.refusal_check is not None):
+            # Only an earlier claim can have kept replies.
+            if self.claim.token > 1 and self.spec.keeps_replies:
                 self.unread = await stored_rows.unread_replies(connection, self.claim)
         return stored
 

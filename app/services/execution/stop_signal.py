@@ -94,8 +94,7 @@ class StopSignal:
     async def suspects(self) -> list["CallKey"]:
         """Return what the replies were for that were used, but may belong to other requests."""
         used, self._unsettled = self._unsettled, []
-        # After the last one has settled, the others need no wait.
-        for delivery, key, connection in reversed(used):
+        for delivery, key, connection in used:
             if await delivery.settled():
                 self._unsettled.append((delivery, key, connection))
             else:

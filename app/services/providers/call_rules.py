@@ -1,7 +1,8 @@
 """The one check before money is spent: today's connections, prices and limits decide whether a job's models may be called."""
 
+import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -28,6 +29,10 @@ from app.ports import ModelCallError, PriceBook
 from app.services.errors import CallNotAllowedError
 from app.services.providers.connection_book import ConnectionBook, name_in
 
+FRESH_SECONDS = 1.0
+"""How long a worker that has checked a job claims further shards of it unchecked."""
+MOST_CHECKED = 1000
+
 
 @dataclass(frozen=True, slots=True)
 class CallRules:
@@ -35,6 +40,17 @@ class CallRules:
 
     book: ConnectionBook
     prices: PriceBook
+    _checked: dict[str, float] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def were_checked(self, job_id: str) -> bool:
+        """Return whether this process has checked a job's calls within :data:`FRESH_SECONDS`."""
+        return time.monotonic() - self._checked.get(job_id, float("-inf")) < FRESH_SECONDS
+
+    def note_check(self, job_id: str) -> None:
+        """Remember that a job's calls are allowed at this moment."""
+        if len(self._checked) >= MOST_CHECKED:
+            self._checked.clear()
+        self._checked[job_id] = time.monotonic()
 
     async def check(
         self, connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec, *, new: bool = False
@@ -95,10 +111,10 @@ def _problems(
     if not is_allowed(facts.models, name, model.name):
         yield MODEL_NOT_ALLOWED, f"the operator does not allow {label} for this tenant"
     takes = model.takes or takes_at(connection, model.name)
-    for field, value in model.parameters.extra.items():
-        wrong = extra_problem(takes.format, connection.allow_extra, field, value, takes.extra_fields)
+    for extra, value in model.parameters.extra.items():
+        wrong = extra_problem(takes.format, connection.allow_extra, extra, value, takes.extra_fields)
         if wrong is not None:
-            yield EXTRA_NOT_ALLOWED, f"extra.{field} of {label}: {wrong}"
+            yield EXTRA_NOT_ALLOWED, f"extra.{extra} of {label}: {wrong}"
     if model in spec.batched and not connection.batches:
         yield NO_BATCH_ENDPOINTS, f"connection {name!r} has no known batch endpoints"
     if takes.format != connection.kind:

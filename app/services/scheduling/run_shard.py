@@ -13,7 +13,7 @@ import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.engine import single_statements
-from app.db.execution import response_cache, shards, stored_rows
+from app.db.execution import response_cache, shards
 from app.db.execution.shards import ALL, Among, AnyClaim, Claim, PreparationClaim
 from app.db.health import is_away
 from app.db.jobs import jobs, preparations
@@ -187,9 +187,12 @@ async def _require_allowed_calls(deps: ShardDependencies, claim: AnyClaim, spec:
     Raises:
         CallNotAllowedError: With the reason.
     """
-    if isinstance(claim, PreparationClaim) or spec.execution is Execution.DIRECT:
+    rules = deps.call_rules
+    is_direct = isinstance(claim, PreparationClaim) or spec.execution is Execution.DIRECT
+    if is_direct and not rules.were_checked(claim.job_id):
         async with single_statements(deps.engine) as connection:
-            await deps.call_rules.check(connection, claim.tenant, claim.job_id, spec)
+            await rules.check(connection, claim.tenant, claim.job_id, spec)
+        rules.note_check(claim.job_id)
 
 
 def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context: JobContext) -> ShardWork:
@@ -211,8 +214,6 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext)
             finished = await _finish_preparation(connection, claim, context)
         else:
             finished = await shards.finish(connection, claim)
-            if finished and context.spec.keeps_replies:
-                await stored_rows.forget_unread_replies(connection, claim)
         if finished and context.spec.reuse.wanted:
             await response_cache.store_reuse(connection, claim.shard_id)
         if not finished:

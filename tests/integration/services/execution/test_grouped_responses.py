@@ -271,6 +271,7 @@ class TestNothingTwice:
             "INSERT INTO unread_replies (cell_id, run, path, tenant, raw, finish_reason)"
             f" SELECT id, 0, '{LAST}', tenant, E'S1: 1\\nS3: 3', 'stop' FROM cells",
         )
+        await execute(engine, "UPDATE shards SET lease_token = 1")  # of an earlier claim
         await worker.run_all(job)
         assert judging(provider) == [FIRST]
         assert [row[:4] for row in (await verdicts(engine))[2:]] == [

@@ -145,6 +145,7 @@ async def test_a_worker_that_takes_over_asks_only_the_judge(
         f" SELECT id, 0, '{WRITTEN}', tenant, '{UNSURE.replace(chr(39), chr(39) * 2)}', 'unstated', 'odd'"
         " FROM cells",
     )
+    await execute(engine, "UPDATE shards SET lease_token = 1")  # of an earlier claim
     await worker.run_all(job)
     assert provider.calls == [ASKED]
     assert await response(engine) == ("refused", "Yes")

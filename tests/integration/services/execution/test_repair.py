@@ -148,6 +148,7 @@ async def test_a_worker_that_takes_over_asks_only_the_follow_up(
         "INSERT INTO unread_replies (cell_id, run, path, tenant, raw, finish_reason)"
         f" SELECT id, 0, '{FIRST}', tenant, '{UNREADABLE}', 'stop' FROM cells",
     )
+    await execute(engine, "UPDATE shards SET lease_token = 1")  # of an earlier claim
     await worker.run_all(job)
     assert provider.calls == [FOLLOW_UP]
     assert await verdict(engine) == ("scored", 2, UNREADABLE, "no_answer", "2")
