@@ -84,6 +84,7 @@ class Provider:
         late = self._random.uniform(0, self._late)
         kind = self._random.choice(self._kinds)
         if kind == "early":
+            late = max(late, self._late / 2)  # so that a busy machine does not read both together
             return [(0, wrong), (late, right)]
         if kind == "late":
             return [(0, right), (late, wrong)]
