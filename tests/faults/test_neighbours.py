@@ -42,8 +42,8 @@ POLL_SECONDS = 0.05
 VICTIMS = 4
 """Jobs that the other tenant runs at a time."""
 UNREAD = 100
-GOALS = 2, 0.25, 600
-"""How much longer than alone the other tenant's jobs may take, the seconds of a poll, and the MiB of the API with its children."""
+GOALS = 2, 0.25, 572
+"""How much longer than alone the other tenant's jobs may take, the seconds of a poll, and the MiB of the API with its children: 600 MB."""
 SHORT = 20, 10.0, 800
 """The same in the short form, on a machine that has other things to do."""
 LIAR = "liar/writer"

@@ -64,6 +64,16 @@ class Claim(ShardClaim):
         """What the shard's calls are named by in their job: the cell."""
         return self.cell
 
+    @property
+    def place_of_rows(self) -> dict[str, object]:
+        """Parameters of :data:`OF_CLAIM`."""
+        return {
+            "cell": self.cell_id,
+            "start": self.run_start,
+            "stop": self.run_stop,
+            "tenant": self.tenant,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class PreparationClaim(ShardClaim):
@@ -118,6 +128,9 @@ NOT_HELD = "s.id <> ALL (CAST(:held AS bigint[]))"
 
 The lease of a held shard runs out while its process is late. Claimed again by the same process, its calls on the wire would be repeated.
 """
+
+OF_CLAIM = "cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
+"""Condition that a row belongs to the claimed runs; its parameters are :attr:`Claim.place_of_rows`."""
 
 IN_DOLLARS = "(b.nanos_limit IS NOT NULL OR b.key_id IS NOT NULL OR b.under_tenant)"
 """Whether the budget ``b``, or a cap that its job has to keep, is in dollars."""
@@ -531,18 +544,10 @@ async def finish(connection: AsyncConnection, held: Claim) -> bool:
             " WHERE shards.id = counted.id AND lease_token = :token AND NOT done"
             " AND r_answered + r_failed = planned_responses AND v_answered + v_failed = counted.due"
             " RETURNING shards.id),"
-            " forgotten AS (DELETE FROM unread_replies r USING ended WHERE r.cell_id = :cell AND r.tenant = :tenant"
-            "  AND r.run >= :start AND r.run < :stop)"
+            f" forgotten AS (DELETE FROM unread_replies WHERE EXISTS (SELECT FROM ended) AND {OF_CLAIM})"
             " SELECT FROM ended"
         ),
-        {
-            "shard": held.shard_id,
-            "token": held.token,
-            "cell": held.cell_id,
-            "tenant": held.tenant,
-            "start": held.run_start,
-            "stop": held.run_stop,
-        },
+        {"shard": held.shard_id, "token": held.token, **held.place_of_rows},
     )
     if rows.first() is None:
         return False

@@ -8,7 +8,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.execution.result_rows import ResponseRow
-from app.db.execution.shards import Claim
+from app.db.execution.shards import OF_CLAIM, Claim
 from app.domain.providers.model import ChatReply, FinishReason, Usage
 from app.ports import ModelCallError
 
@@ -51,13 +51,8 @@ async def unread_replies(connection: AsyncConnection, held: Claim) -> dict[str, 
 
 
 async def forget_unread_replies(connection: AsyncConnection, held: Claim) -> None:
-    """Delete those replies when their shard ends: its responses and verdicts have them."""
-    await connection.execute(
-        text(
-            "DELETE FROM unread_replies WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
-        ),
-        {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant},
-    )
+    """Delete those replies of a shard; one that ends deletes its own (:func:`app.db.execution.shards.finish`)."""
+    await connection.execute(text(f"DELETE FROM unread_replies WHERE {OF_CLAIM}"), held.place_of_rows)
 
 
 async def forget_unread_replies_of_job(connection: AsyncConnection, job_id: str) -> None:
@@ -140,9 +135,5 @@ async def _rows(
     connection: AsyncConnection, held: Claim, table: str, columns: Sequence[str]
 ) -> Iterable[Any]:
     return await connection.execute(
-        text(
-            f"SELECT {', '.join(columns)} FROM {table}"
-            " WHERE cell_id = :cell AND run >= :start AND run < :stop AND tenant = :tenant"
-        ),
-        {"cell": held.cell_id, "start": held.run_start, "stop": held.run_stop, "tenant": held.tenant},
+        text(f"SELECT {', '.join(columns)} FROM {table} WHERE {OF_CLAIM}"), held.place_of_rows
     )

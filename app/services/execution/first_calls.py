@@ -211,10 +211,8 @@ class Kind(Gate):
 
     def answered(self, sent_at: datetime) -> None:
         """Note an answer by when its call was sent."""
-        if self.run.began is not None:
-            self.run.answered(sent_at)
-        if self.account.run.began is not None:
-            self.account.run.answered(sent_at)
+        self.run.answered(sent_at)
+        self.account.run.answered(sent_at)
 
     def refused(self, error: ModelCallError, sent_at: datetime) -> None:
         """Note a refusal that may concern more than its item."""

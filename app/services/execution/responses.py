@@ -418,22 +418,22 @@ class Responses(ABC):
         """
         model, system = self._called(judge, asked), asked.shown.system
         repair = self.spec.repair
-        usable = partial(_is_reusable, read, repair is not None) if self.spares else None
+        usable = partial(_is_reusable, read, repair is not None)
         first = self._unread_reply(key) or await self._ask(model, system, asked.user, key=key, usable=usable)
         verdict, key_missing = (  # by far the most replies are short, too
             _reading(first, read)
             if len(first.text) <= LONG_CHARACTERS
-            else await self._reading_of_long(first, read)
+            else await self._read_reply(first, read)
         )
         if repair is None or verdict.status is not VerdictStatus.UNPARSED:
             return JudgeAnswer(first, verdict, key_missing)
         request = repair.about_grade if asked.dimension is None else repair.about_score
         turns = request(first.text, asked.numbers, asked.shown.key)
-        usable = partial(_is_reusable, read, False) if self.spares else None
+        usable = partial(_is_reusable, read, False)
         second = await self._ask_again(model, asked, key, first, turns, usable)
         if isinstance(second, CallFailedError):
             return JudgeAnswer(first, verdict, key_missing, error=str(second))
-        again, key_missing_again = await self._reading_of_long(second, read)
+        again, key_missing_again = await self._read_reply(second, read)
         if again.status in USABLE:
             return JudgeAnswer(first, repaired(verdict, again), key_missing_again, second)
         return JudgeAnswer(first, verdict, key_missing, second)
@@ -476,7 +476,7 @@ class Responses(ABC):
             self._constrained[kind] = judge_model(self.spec, model, asked, sentences)
         return self._constrained[kind]
 
-    async def _reading_of_long(self, reply: ChatReply, read: Read) -> tuple[Verdict, bool]:
+    async def _read_reply(self, reply: ChatReply, read: Read) -> tuple[Verdict, bool]:
         return await read_text(self.claim.tenant, reply.text, lambda _: _reading(reply, read))
 
     async def _keep_reply(self, key: CallKey, reply: ChatReply) -> None:
