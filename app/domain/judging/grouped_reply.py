@@ -134,7 +134,7 @@ def read_grouped(
     Returns:
         A reading for each of these sentences, in their order. Where nothing can be used, the first one has the whole reply.
     """
-    text = after_thoughts(raw)
+    text = after_thoughts(raw, cut_off=cut_off)
     text = unquoted_lines(text) if ">" in text else text
     everyone = range(1, count + 1)
     labels = everyone if labels is None else labels
@@ -206,6 +206,8 @@ def _remarks(text: str, part: _Part) -> Iterator[str]:
 def _names_others(before: str, asked: Dimension | Scale) -> bool:
     """Tell whether the fields or the line before scores name anything but scores of the asked trait."""
     read = reader(asked)
+    if read.is_about_other(before.lower()):
+        return True
     scale = asked.scale if isinstance(asked, Dimension) else asked
     limits = {abs(scale.minimum), scale.maximum, scale.not_applicable}
     fields = _OPEN_FIELDS.search(before[-_LONGEST_LEAD:])

@@ -23,7 +23,7 @@ from app.domain.judging.phrases import (
     one_of,
     whole_words,
 )
-from app.domain.judging.reply_text import BLANK, FOREIGN, labelled, with_denials
+from app.domain.judging.reply_text import BLANK, DENIED, FOREIGN, labelled, spelled_out, with_denials
 from app.domain.judging.scale_words import Ends, OffTopic, ends_of, off_topic
 
 SCALE_MARK = "§"
@@ -47,11 +47,21 @@ OPENING = re.compile(
 
 
 class Elsewhere(NamedTuple):
-    """Patterns that name another dimension than the asked one: before a statement, behind a score, and as a title."""
+    """Patterns that name another dimension than the asked one.
+
+    Attributes:
+        before: Before a statement.
+        behind: Behind a score.
+        title: A whole line: "Openness", "Trait: openness", "The trait judged here is openness".
+        end: A whole line that is a word for an end of its scale: "Neurotic".
+        field: A field or a tag with its name: ``"trait": "openness"``.
+    """
 
     before: re.Pattern[str]
     behind: re.Pattern[str]
     title: re.Pattern[str]
+    end: re.Pattern[str]
+    field: re.Pattern[str]
 
 
 class Claim(NamedTuple):
@@ -252,8 +262,11 @@ _LONGEST_NUMBER = 20
 _OPTION_TEXT = re.compile(rf"(?:{_NUMBER}(?:\s?/\s?\d+)?)?\s?[).:-]?\s*(.*)")
 _HEAD_OF_THOUGHTS = re.compile(r"think\w*|thought\w*")
 _MOST_WORDS_OF_NAME = 6
+_LONGEST_TITLE = 80
 _MOST_NAMES, _LONGEST_NAME = 200, 40
 """Names of fields that are remembered, and characters of one."""
+_SIDE_TITLE = re.compile(rf"{whole_words(WORDS['side_fields'])}(?: (?:score|rating|level))?")
+"""Matches the title of a score that is not the asked one: "Confidence"."""
 _OPTION = re.compile(
     r"[*_\"'`]*(?:(\d{1,4})[*_]*(?:\)[.:]?|[.:]|(?=[*_\"'`]*$)))?\s*((?:[^\W\d][^\d]*?)?)(?:\s*\((\d{1,4})\))?\.?[*_\"'`]*"
 )
@@ -359,7 +372,9 @@ class Reader:
             text = text.replace(self.echo, "\n")
         if self.legend is not None and self.has_label(text):
             text = self.legend.sub(SCALE_MARK, text)
-        return "\n" + labelled(text, self.is_name, self.is_value, self._tells_end)
+        other = self.elsewhere if '"' in text or "<" in text else None
+        denied = DENIED if other is not None and other.field.search(text) else ""
+        return f"\n{labelled(text, self.is_name, self.is_value, self._tells_end)}{denied}"
 
     def _tells_end(self, text: str) -> bool:
         return (
@@ -696,17 +711,19 @@ class Reader:
             and any(pole and pole.in_("\n" + words) for pole in self.poles)
         )
 
-    def is_about_other(self, text: str) -> bool:
-        """Tell whether a title, the first line or the one before the score, names another dimension."""
-        if self.elsewhere is None:
-            return False
-        lines = [line for line in text.split("\n") if line.strip()]
-        return any(
-            len(line) <= _LONGEST_NAME
-            and self.elsewhere.title.fullmatch(line.strip("#*_:.! "))
-            and not self.trait.search(line)
-            for line in (*lines[:1], *lines[-2:])
-        )
+    def is_about_other(self, text: str, score: int | None = None) -> bool:
+        """Tell whether a title, the first line or the one before the score, names something else than the asked dimension.
+
+        Args:
+            text: The text.
+            score: Where the score ends in it, if it has one.
+        """
+        before = _titles(text[:score])
+        found = [*filter(_SIDE_TITLE.fullmatch, before[-2:])]
+        if self.elsewhere is not None:
+            found += filter(self.elsewhere.end.fullmatch, before)
+            found += filter(self.elsewhere.title.fullmatch, before if score is None else _titles(text))
+        return not all(map(self.trait.search, found))
 
     def states_nothing(self, text: str) -> bool:
         """Tell whether a plain text surely states no score and names no option."""
@@ -781,6 +798,15 @@ _ASSERTED = re.compile(
 )
 
 
+def _titles(text: str) -> list[str]:
+    """Return the first line and the last two without mark-up; empty where a line is too long for a title."""
+    lines = [line for line in text.split("\n") if line.strip()]
+    return [
+        line.replace("*", "").strip("#_:.! ") if len(line) <= _LONGEST_TITLE else ""
+        for line in (*lines[:1], *lines[-2:])
+    ]
+
+
 def _dangles(sentence: str) -> bool:
     """Tell whether a sentence ends where a value should stand."""
     sentence = sentence.rstrip(" .…*'")
@@ -808,7 +834,7 @@ def _somebody_else(prefix: str) -> bool:
 
 def leads_elsewhere(before: str) -> bool:
     """Tell whether the line before scores marks them as an example, hypothetical or somebody else's ("The text demands:")."""
-    line = before.rstrip(" \n*_`'\"[{(").rpartition("\n")[2].lower()
+    line = spelled_out(before.rstrip(" \n*_`'\"[{(").rpartition("\n")[2].lower())
     if not line.endswith(":"):
         return _announces(line)
     return (
@@ -936,12 +962,24 @@ def reader(asked: Dimension | Scale) -> Reader:
 
 
 def _elsewhere(names: frozenset[str]) -> Elsewhere:
-    groups = ({name, *more} for name, more in WORDS["dimensions"].items() if name not in names)
-    others, own = whole_words(word for group in groups for word in group), whole_words(map(re.escape, names))
-    titles = whole_words([*WORDS["titles"], "trait", "dimension"])
-    title = rf"(?:{titles}(?: [^\W\d]+)?[ :-]*)?{others}(?:[ :-]*{titles})?"
-    about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {others}"
-    return Elsewhere(re.compile(rf"{about}(?!.*{own})"), re.compile(rf"\W*{about}"), re.compile(title))
+    groups = [{name, *more} for name, more in WORDS["dimensions"].items() if name not in names]
+    poles = [each for name, each in WORDS["poles"].items() if name not in names]
+    named, own = [word for group in groups for word in group], whole_words(map(re.escape, names))
+    traits = whole_words(
+        [*named, *(word for each in poles for word in (*each["low_trait"], *each["high_trait"]))]
+    )
+    words, titles = whole_words(WORDS["subject_words"]), whole_words([*WORDS["titles"], *WORDS["subjects"]])
+    title = rf"(?:(?:{words} )*{titles}(?: [^\W\d]+)?(?: {words})*[ :=-]*)?{traits}(?: ?\({traits}\)|[ :-]*{titles})?(?: {words})*"
+    about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {whole_words(named)}"
+    return Elsewhere(
+        re.compile(rf"{about}(?!.*{own})"),
+        re.compile(rf"\W*{about}"),
+        re.compile(title),
+        re.compile(whole_words(word for each in poles for word in (*each["low"], *each["high"]))),
+        re.compile(
+            rf'["<](?:{one_of(WORDS["subject_words"])}[_ ]){{0,2}}{one_of(WORDS["subjects"])}[">]\s*:?\s*"?{traits}\s*(?:"|</)'
+        ),
+    )
 
 
 def _legend(labels: dict[int, str], scale: Scale) -> re.Pattern[str] | None:

@@ -88,7 +88,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = unquoted_lines(text) if ">" in text else text
     text = _RULE.sub("", text) if "|" in text else text
     text = _HEADINGS.sub("\n", text) if "#" in text else text
-    text = text.replace("e.g.", "example:") if "e.g." in text else text
+    text = spelled_out(text) if "." in text else text
     text = _RULED_OUT.sub("", text) if sum(map(text.count, "0123456789")) > 1 else text
     text = _calls(text, is_name) if "<" in text else text
     text = _json(text, is_name, is_value, is_told) if "{" in text and ":" in text else text
@@ -109,6 +109,14 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
         text = _BRACKETED_NAME.sub(lambda m: f"\n{m[1]}: " if is_name(m[1]) else m[0], text)
     text = _STARS.sub("", text) if "*" in text else text
     return text.replace("`", "").replace('"', "").replace("_", " ")
+
+
+def spelled_out(text: str) -> str:
+    """Write abbreviations of "for example" as a name before a colon."""
+    for word in WORDS["such_as"]:
+        if word in text:
+            text = text.replace(word, "example:")
+    return text
 
 
 _RULED_OUT = re.compile(one_of(WORDS["ruled_out"]))

@@ -107,7 +107,7 @@ def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) 
     scale = asked.scale if isinstance(asked, Dimension) else asked
     readings = _readings(scale)
     if cut_off:
-        return _bare_number(after_thoughts(raw), readings)
+        return _bare_number(after_thoughts(raw, cut_off=True), readings)
     at_once = readings.get(raw) or _in_common_form(raw, scale, readings)
     if at_once is not None:
         return at_once
@@ -203,7 +203,7 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
     if (
         (DENIED in text and verdict.score is not None)
         or _has_other_scale(text, scale)
-        or read.is_about_other(text)
+        or read.is_about_other(text, claims[-1].end)
         or _DECLINED.search(text)
         or denies(text, str(number))
         or taken_back(text, claims[-1].end, number, frozenset(readings))
@@ -266,16 +266,20 @@ _ORDINAL_OPTIONS = {word: str(n) for n, word in enumerate(WORDS["option_ordinals
 _ORDINAL_OPTION = re.compile(
     rf"\s*(?:the )?(?:(\d{{1,2}})(?:st|nd|rd|th)|({'|'.join(_ORDINAL_OPTIONS)})) (?:option|choice)[.!]?\s*"
 )
+_SCALES = one_of(WORDS["scales"])
+_SCALE_LEAD = rf"(?:{one_of(WORDS['scale_leads'])} ?)?(?:{_SCALES} ?(?:{one_of(WORDS['scale_joints'])} ?)?{SCALE_MARK}|{SCALE_MARK} ?{_SCALES})\s?:\s*"
+"""Matches a mention of the scale before a number: "On a scale of 1 to 5: 4"."""
 _WHOLE = re.compile(
-    rf"\s*(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s+\1){{0,9}}(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
+    rf"\s*(?:{_SCALE_LEAD})?(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s+\1){{0,9}}(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
     rf"|\s*(?:{BLANK}\s*\n)?\s*answer: (\d{{1,4}})\s*\n\s*{BLANK}?\s*"
 )
 """Matches a reply that is a number with words around it that add nothing, or one machine format."""
 _SCALE_IN_BRACKETS = rf"{one_of(all_words('scores'))} ?[(\[]"
 _OTHER_SCALE = re.compile(
-    rf"(?:{_SCALE_IN_BRACKETS}[^)\]\n\d]{{0,20}}|{one_of(WORDS['scales'])}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
+    rf"(?:{_SCALE_IN_BRACKETS}[^)\]\n\d]{{0,20}}|{_SCALES}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
+    rf"|(?<![\d.,])(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})[ -]{_SCALES}"
     rf"|{_SCALE_IN_BRACKETS}(?:{OUT_OF} ?(\d{{1,3}}) ?[)\]]|[^)\]\n]{{0,30}}?\b(?:max(?:imum)?\.?:? ?(\d{{1,3}})|(\d{{1,3}}) ?(?:=|is|being)? ?(?:the )?(?:high|best|max)))"
-    rf"|\b(?:\d{{1,3}}|({_NUMERAL})|hundred)[ -]points? scale|{one_of(WORDS['scales'])} (?:\w+ ){{0,2}}(?:one|zero) to (?:({_NUMERAL})|(?:an? |one )?hundred)\b"
+    rf"|\b(?:\d{{1,3}}|({_NUMERAL})|hundred)[ -]points? scale|{_SCALES} (?:\w+ ){{0,2}}(?:one|zero) to (?:({_NUMERAL})|(?:an? |one )?hundred)\b"
     rf"|(?:满分|満分)(?:为|は)? ?\d|\d ?[分点](?:满分|満点)"
 )
 """Matches a mention of a scale; the asked one is marked before."""
@@ -313,7 +317,7 @@ def _scale_patterns(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what mentions the whole scale ("1 to 5"), and what gives a score out of its maximum ("4/5")."""
     start, end = r"(?<![\w.,/+-])", r"(?![\w/%]|[.,-]\d)"
     low, high = scale.minimum, scale.maximum
-    whole = rf"{start}{low}\s?{_TO}\s?\+?{high}{end}|{start}{high}[ -]points? scale|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:(?:满分|満分|満点)[中で]?|中)"
+    whole = rf"{start}{low}\s?{_TO}\s?\+?{high}{end}|{start}{high}[ -]points?(?= scale)|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:(?:满分|満分|満点)[中で]?|中)"
     fraction = rf"{start}(\d{{1,9}})(?:\.00?)?\s?(?:分|点|점)?\s?\(?(?:{OUT_OF})\s?{high}(?:\.00?)?\)?(?:\s?(?:分|点|점))?{end}"
     return re.compile(whole), re.compile(fraction)
 
@@ -354,8 +358,8 @@ def _has_other_scale(text: str, scale: Scale) -> bool:
         return False
     limits = str(scale.minimum), str(scale.maximum)
     for found in _OTHER_SCALE.finditer(text):
-        highest = found[found.lastindex] if found.lastindex else ""
-        if (found[1] or limits[0], _NUMERALS.get(highest, highest)) != limits:
+        *lowest, highest = [limit for limit in found.groups() if limit] or [""]
+        if ((lowest or limits)[0], _NUMERALS.get(highest, highest)) != limits:
             return True
     return False
 
