@@ -246,8 +246,8 @@ class Settings(BaseSettings):
     batch_calls: Annotated[int, Field(ge=1, le=50_000)] = 10_000
     """Most calls of one batch. A worker has a batch for OpenAI in a temporary file, one for Anthropic in memory."""
     outage_seconds: Annotated[float, Field(gt=0)] = 600.0
-    """How long jobs wait for a provider whose server can't be reached before they pause as ``provider_unreachable``.
-    They resume by themselves."""
+    """How long jobs wait before they pause: for a provider whose server can't be reached, as ``provider_unreachable``;
+    for a model whose calls all end in errors of its server, as ``model_failing``. They resume by themselves."""
     traces_exporter: Annotated[
         Literal["otlp", "none"] | None, Field(validation_alias="OTEL_TRACES_EXPORTER")
     ] = None

@@ -45,7 +45,8 @@ class FailureRow:
     @property
     def remedy(self) -> str:
         """What to do about it, in sentences."""
-        return remedy(FILTERED if self.filtered else self.code, self.http_status, self.model)
+        code = FILTERED if self.filtered else self.code
+        return remedy(code, self.http_status, self.model, repeated=True)
 
 
 _HISTOGRAM = text(

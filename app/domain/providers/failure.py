@@ -33,6 +33,8 @@ NO_MODEL = "model_not_found"
 """OpenAI's code for a model that does not exist; also ours for providers that say so in words."""
 NO_SYSTEM_MESSAGE = "system_message_not_supported"
 """Our code for a model whose chat template, or whose provider, takes no system message."""
+MODEL_FAILING = "model_failing"
+"""Why a job is paused one of whose models has been answered only with errors for too long."""
 BOUND_EXCEEDED = "bound_exceeded"
 """Why a job is paused whose model keeps billing more than is reserved for its calls."""
 PRICE_UNKNOWN = "price_unknown"
@@ -65,6 +67,7 @@ _CAUSES: Mapping[str, str] = {
     "invalid_model": _NO_MODEL,
     "key_unreadable": "the stored key of {who} can't be decrypted",
     "malformed_reply": "{who} does not answer in the connection's wire format",
+    MODEL_FAILING: "{model} at {who} answered only with errors",
     "model_decommissioned": "{who} no longer serves {model}",
     "model_not_found": _NO_MODEL,
     "not_found_error": _NO_MODEL,
@@ -95,6 +98,7 @@ _PARAMETERS = (
 )
 _UNREACHABLE = "Check that the server is running and that the connection's base URL is correct."
 _LATER = "Try again in a few minutes."
+_REPEATED = "The service repeats such calls; `retry` repeats the items that failed for good."
 _REMEDIES: Mapping[str, str] = {
     **dict.fromkeys(NO_CREDIT_CODES, _ADD_CREDIT),
     NO_SYSTEM_MESSAGE: 'Submit with `"system": "in_user_turn"` on the model, which puts the system prompt at the head of the user\'s message.',
@@ -121,6 +125,8 @@ _REMEDIES: Mapping[str, str] = {
     "invalid_model": _MODEL,
     "key_unreadable": "Give the connection its key again.",
     "malformed_reply": "Correct the connection's kind (wire format) or base URL.",
+    MODEL_FAILING: "The job resumes automatically after 1 hour, and if no call is answered then, after 4 and 16 hours more."
+    " Resume it sooner once the model works again, or submit with another model.",
     "model_decommissioned": "Submit with another model.",
     "model_not_found": _MODEL,
     "no_score": "Check the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",
@@ -147,6 +153,9 @@ _REMEDIES_BY_STATUS: Mapping[int, str] = {
     422: f"Change what the provider's message names. {_PARAMETERS}",
     429: "Wait, or raise the rate limit or quota at {who}.",
 }
+_REPEATED_BY_STATUS: Mapping[int, str] = {
+    429: "The service repeats such calls. A higher rate limit or quota at {who} lets them through sooner."
+}
 _OTHERWISE = "Change what the provider's message names."
 
 
@@ -165,11 +174,19 @@ def cause(code: str, status: int | None, model: str, detail: str | None = None) 
     return _filled(known, model) if known is not None else detail or code.replace("_", " ")
 
 
-def remedy(code: str, status: int | None = None, model: str = "") -> str:
-    """What to do about it, in sentences; arguments as of :func:`cause`."""
-    known = _REMEDIES.get(code) or _REMEDIES_BY_STATUS.get(status or 0)
+def remedy(code: str, status: int | None = None, model: str = "", *, repeated: bool = False) -> str:
+    """What to do about it, in sentences.
+
+    Args:
+        code: As of :func:`cause`.
+        status: As of :func:`cause`.
+        model: As of :func:`cause`.
+        repeated: Whether the service repeats the call itself if that may help.
+    """
+    by_status = {**_REMEDIES_BY_STATUS, **(_REPEATED_BY_STATUS if repeated else {})}
+    known = _REMEDIES.get(code) or by_status.get(status or 0)
     if known is None and status is not None and status >= _SERVER_ERROR:
-        known = _LATER
+        known = _REPEATED if repeated else _LATER
     if known == _KEY and _VERSION in model.partition("/")[0]:
         known = "Give the connection {who} a new key."
     return _filled(known or _OTHERWISE, model)
