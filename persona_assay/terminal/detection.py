@@ -44,9 +44,8 @@ def _sizes(detection: Json) -> RenderableType:
     for place, size in enumerate((detection["planned"], *detection["options"])):
         share = "never" if size["power"] is None else f"{100 * size['power']:.0f} %"
         numbers = (f"{size[name]:,}" for name in ("personas", "wordings", "iterations"))
-        table.add_row(
-            "" if place else "this job", *numbers, share, f"{size['calls']:,}", dollars(size["usd"])
-        )
+        cost = "" if size["usd"] == 0 else dollars(size["usd"])
+        table.add_row("" if place else "this job", *numbers, share, f"{size['calls']:,}", cost)
     return Fitted(table, heads=2)
 
 

@@ -15,7 +15,7 @@ from persona_assay.terminal.consoles import printable, warning_lines
 from persona_assay.terminal.failures import failure_lines, failure_view, status_words
 from persona_assay.terminal.fitted import Fitted
 from persona_assay.terminal.progress import JobProgress
-from persona_assay.terminal.quantities import counted, dollars, duration
+from persona_assay.terminal.quantities import counted, dollars, duration, is_free
 
 Json = Mapping[str, Any]
 
@@ -48,12 +48,13 @@ def _plan_stages(plan: Json) -> RenderableType:
     table.add_column("model", overflow="fold")
     for name, total in zip(("calls", "input tokens", "output tokens"), sums, strict=True):
         table.add_column(name, justify="right", no_wrap=True, footer=f"{total:,}")
-    table.add_column("cost", justify="right", no_wrap=True)
+    free = is_free(plan["cost"])
+    if not free:
+        table.add_column("cost", justify="right", no_wrap=True)
     for stage in plan["stages"]:
         tokens = (f"{stage['input_tokens']:,}", f"{stage['output_tokens']:,}")
-        table.add_row(
-            stage["stage"], printable(stage["model"]), f"{stage['calls']:,}", *tokens, dollars(stage["usd"])
-        )
+        cost = () if free else (dollars(stage["usd"]),)
+        table.add_row(stage["stage"], printable(stage["model"]), f"{stage['calls']:,}", *tokens, *cost)
     return Fitted(table, heads=2)
 
 
@@ -67,7 +68,8 @@ def cost_words(plan: Json) -> str:
 
 
 def _plan_remarks(plan: Json) -> Iterator[Text]:
-    yield Text(f"Cost: {cost_words(plan)}")
+    if not is_free(plan["cost"]):
+        yield Text(f"Cost: {cost_words(plan)}")
     if most := plan.get("most_repair_calls", 0) + plan.get("most_refusal_checks", 0):
         further = f"Up to {counted(most, 'further call')} if replies are unreadable or refusals unsure"
         is_range = plan["cost"]["usd_low"] != plan["cost"]["usd_high"]
@@ -92,7 +94,7 @@ def jobs_view(page: Json) -> RenderableType:
     table.add_column("best model", overflow="fold")
     table.add_column("cost", justify="right", no_wrap=True)
     for job in page["data"]:
-        cost = dollars(job["cost"]["usd"]) if "cost" in job else ""
+        cost = dollars(job["cost"]["usd"]) if "cost" in job and not is_free(job["cost"]) else ""
         table.add_row(job["id"], status_words(job), _moment(job["created_at"]), _name(job), _best(job), cost)
     more = [Text("More jobs: use --limit", style="hint")] if page["has_more"] else []
     return Group(Fitted(table), *more)

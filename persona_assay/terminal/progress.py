@@ -22,7 +22,7 @@ from persona_assay.terminal.failures import (
     retrying_words,
     status_words,
 )
-from persona_assay.terminal.quantities import SECONDS_PER_MINUTE, counted, dollars, duration
+from persona_assay.terminal.quantities import SECONDS_PER_MINUTE, counted, dollars, duration, is_free
 
 Json = Mapping[str, Any]
 
@@ -183,7 +183,8 @@ class JobProgress:
         eta = self.remaining_seconds()
         if eta is not None:
             figures.append(f"ETA about {duration(_rounded(eta))}")
-        figures += [f"cost {dollars(job['cost']['usd'])}", f"elapsed {duration(self._elapsed + since)}"]
+        figures += [] if is_free(job["cost"]) else [f"cost {dollars(job['cost']['usd'])}"]
+        figures.append(f"elapsed {duration(self._elapsed + since)}")
         again = sum(
             row["calls"] for row in job.get("usage", {}).get("by_model", ()) if row["stage"] == "repairing"
         )

@@ -1,5 +1,8 @@
 """Numbers formatted for people."""
 
+from collections.abc import Mapping
+from typing import Any
+
 SECONDS_PER_MINUTE = 60
 MINUTES_PER_HOUR = 60
 CENTS_BELOW_USD = 1.0
@@ -17,6 +20,12 @@ def dollars(usd: float | None) -> str:
     if usd is None:
         return "unknown"
     return f"${usd:,.4f}" if 0 < usd < CENTS_BELOW_USD else f"${usd:,.2f}"
+
+
+def is_free(cost: Mapping[str, Any]) -> bool:
+    """Return whether nothing is to be said about a job's cost, or that of a plan: its models' prices are all zero."""
+    unpriced = cost.get("unpriced_calls") or cost.get("unpriced_models")
+    return not unpriced and cost["usd_high" if "usd_high" in cost else "usd"] == 0
 
 
 def counted(number: int, noun: str, plural: str | None = None) -> str:

@@ -13,7 +13,7 @@ import click
 from persona_assay.operations import JobSort
 from persona_assay.terminal.options import AS_JSON, JOB, URL, client_of
 from persona_assay.terminal.outcome import CommandError, exit_by, print_json, say, told_errors
-from persona_assay.terminal.quantities import counted
+from persona_assay.terminal.quantities import counted, is_free
 from persona_assay.terminal.reading import save_report
 from persona_assay.terminal.waiting import wait_for
 from persona_assay.types import DetectIn, JobDetail, JobIn, JobStatus, Plan
@@ -255,7 +255,8 @@ def submitted(
     from persona_assay.terminal.listings import cost_words  # noqa: PLC0415
 
     about = "about " if planned["estimated"] else ""
-    say(f"{about}{counted(planned['calls'], 'call')}, cost: {cost_words(planned)}".capitalize())
+    cost = "" if is_free(planned["cost"]) else f", cost: {cost_words(planned)}"
+    say(f"{about}{counted(planned['calls'], 'call')}{cost}".capitalize())
     if not (asks or sending.asks_nothing):
         return send(job)  # which the service refuses if it is large
     needed = None if "confirm_calls" in job else planned.get("confirm_calls")

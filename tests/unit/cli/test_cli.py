@@ -335,6 +335,7 @@ class TestReading:
         service.on("POST /v1/jobs/plan", Answer(plan | {"shortest_seconds": 0.0}))
         output = assay(service, "plan", "-", stdin="{}").stdout
         assert output.startswith("2 persona scores · 20 responses · 50 calls\n")
+        assert "cost" not in output.lower()  # the models are free
 
     def test_a_plan_shows_what_finds_a_difference(self, service: StubService) -> None:
         own = {"personas": 5, "wordings": 6, "iterations": 5, "power": None, "calls": 900, "usd": 1.5}

@@ -145,6 +145,15 @@ class TestJobProgress:
             "generation 40/100 · judging 360/~900 · running · 40 calls/s · ETA about 0:20 · cost $0.0123"
         )
 
+    @pytest.mark.parametrize(
+        ("usd", "unpriced", "words"), [(0.0, 0, []), (None, 7, ["cost unknown"]), (0.0, 7, ["cost $0.00"])]
+    )
+    def test_a_job_of_free_models_says_nothing_of_money(
+        self, usd: float | None, unpriced: int, words: list[str]
+    ) -> None:
+        line = JobProgress(job(cost={"usd": usd, "unpriced_calls": unpriced})).line()
+        assert [part for part in line.split(" · ") if part.startswith("cost")] == words
+
     def test_an_ended_job_has_its_time_and_its_mean_rate(self) -> None:
         done = {"generation": stage(100, 100), "judging": stage(900, 897, failed=3)}
         line = JobProgress(job("completed", progress=done)).line()  # 1,000 calls from 12:00:00 to 12:00:10

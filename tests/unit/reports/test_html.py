@@ -208,6 +208,13 @@ class TestWhatItSays:
         assert "tokens, unknown (excluding 154 replies of unknown price)" in text
         assert "replies were reused" not in (await page_of(job.responses, job.results)).text
 
+    async def test_a_job_of_free_models_says_nothing_of_money(self, job: Sample) -> None:
+        free = {"cost": {"usd": 0.0, "unpriced_calls": 0}}
+        page = await page_of(job.responses, job.results | free)
+        assert "$" not in page.text
+        assert "dollars" not in page.text
+        assert f"{job.results['usage']['calls']:,} calls." in page.text
+
     async def test_the_judges_agreement_on_sentences_is_told_with_its_intervals(self, job: Sample) -> None:
         cells = [joint((1, 2), (4, 4), (5, 5), (3, None), persona=f"p{n}") for n in range(6)]
         agreement = agreement_of(*cells, judges=("a/strict", "<b>"))
