@@ -140,9 +140,9 @@ class Collector:
         """Counts a record that was not taken, if there is a reason why not."""
         if reason is None:
             return
-        self._reasons[_visible(reason.partition(" (")[0])] += 1
+        self._reasons[reason.partition(" (")[0]] += 1
         if len(self._refused) < MOST_LISTED:
-            self._refused.append(RefusedRecord(place=_visible(place), reason=_visible(reason)))
+            self._refused.append(RefusedRecord(place=place, reason=reason))
 
     def _take_text(self, said: Said) -> str | None:
         """Adds a response; says why not, if it can't be one."""
@@ -201,9 +201,7 @@ class Collector:
         if fault is None and task in self._gym_tasks:
             fault = _fault_of_question(said.prompt)
         elif fault is None and task not in self._options.atomic_tasks:
-            fault = (
-                f"task {_visible(task[:MOST_IN_NAME])!r} is not one of the service's; choose one with task"
-            )
+            fault = f"task {task[:MOST_IN_NAME]!r} is not one of the service's; choose one with task"
         if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
             fault = f"a job compares at most {MOST_MODELS} models"
         named = [("model", model), ("task", task), ("item", said.item or "-")]
@@ -243,7 +241,7 @@ class Collector:
         dimension = item.rpartition("-")[0] or item
         if dimension in self._options.dimensions and dimension not in traits:
             return f"answers a question on {dimension}, and the persona has no such trait"
-        return f"{task} has no item {_visible(item)!r}"
+        return f"{task} has no item {item!r}"
 
     def _items(self, task: str, dimensions: tuple[str, ...]) -> frozenset[str]:
         """Ids of a task's items for a persona with traits on these dimensions."""
@@ -332,7 +330,7 @@ class Collector:
                     task=task,
                     prompt=_shown(said.prompt),
                     text=_shown(said.text or " ".join(said.units)),
-                    scores={_visible(name[:MOST_IN_NAME]): each for name, each in said.scores.items()},
+                    scores={name[:MOST_IN_NAME]: each for name, each in said.scores.items()},
                 )
             )
 
@@ -402,7 +400,7 @@ class Collector:
         persona, fault = self._kept(character.description, character.name, MOST_IN_SET)
         if persona is None:
             return fault
-        self._unused.update(_visible(each[:MOST_IN_NAME]) for each in character.unused)
+        self._unused.update(each[:MOST_IN_NAME] for each in character.unused)
         if len(self._samples) < SAMPLES:
             sample = SampleRecord(
                 place=character.place,
@@ -477,8 +475,7 @@ class Collector:
             refused=refused,
             reasons=[ReasonCount(reason=each, count=count) for each, count in self._reasons.most_common()],
             refused_records=self._refused,
-            mapping={what: _visible(name) for what, name in mapping.items()}
-            | ({"score": self._scores_in_words()} if self._verdicts else {}),
+            mapping=dict(mapping) | ({"score": self._scores_in_words()} if self._verdicts else {}),
             models=[FoundName(name=name, count=count) for name, count in self._models.most_common()],
             personas=[
                 FoundName(
@@ -494,7 +491,7 @@ class Collector:
                 for name, values in list(self._scores.items())[:MOST_LISTED]
             ],
             samples=self._samples,
-            notes=[*self._notes_on_columns(kind, mapping), *map(_visible, notes), *self._notes()],
+            notes=[*self._notes_on_columns(kind, mapping), *notes, *self._notes()],
             job=self._job(own, kind, responses) if self._texts else None,
             persona_set={"personas": own} if own and not self._texts else None,
             question_set={"questions": self._questions} if self._questions else None,
@@ -627,8 +624,8 @@ def _fault_of_question(prompt: str | None) -> str | None:
 
 def _shown(text: str | None) -> str | None:
     if text is None or len(text) <= SHOWN_CHARACTERS:
-        return None if text is None else _visible(text)
-    return f"{_visible(text[:SHOWN_CHARACTERS])}…"
+        return text
+    return f"{text[:SHOWN_CHARACTERS]}…"
 
 
 def _visible(text: str) -> str:

@@ -1,5 +1,6 @@
 """What is answered to a file of another tool: what was found in it, and the bodies that can be sent next."""
 
+import json
 from typing import Any, Literal
 
 from pydantic import Field
@@ -87,6 +88,10 @@ class ImportPreview(Answer):
     question_set: dict[str, Any] | None = Field(
         description="A body for `POST /v1/question-sets`, if there are questions without answers."
     )
+
+    def encoded(self) -> bytes:
+        """Encode as JSON, with a question mark for each lone surrogate of the file."""
+        return json.dumps(self.model_dump(mode="json"), ensure_ascii=False).encode(errors="replace")
 
 
 class ImportReading(Answer):

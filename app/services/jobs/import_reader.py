@@ -79,7 +79,7 @@ def read_body(file: BinaryIO, wanted: Wanted, place: str) -> Iterator[bytes]:
         if some:
             yield SOME + b",".join(some)
             some.clear()
-    yield PREVIEW + found.preview(place).model_dump_json().encode()
+    yield PREVIEW + found.preview(place).encoded()
 
 
 def read_records(
@@ -106,7 +106,7 @@ def read_records(
         if some:
             yield SOME + json.dumps(some).encode()
             some.clear()
-    yield PREVIEW + found.preview({"upload": upload_id}).model_dump_json().encode()
+    yield PREVIEW + found.preview({"upload": upload_id}).encoded()
 
 
 def _options(wanted: Wanted) -> Options:

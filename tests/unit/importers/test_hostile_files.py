@@ -203,9 +203,16 @@ class TestSurrogates:
         found = imported(json_lines(row | {field: "\ud800"}))
         assert found.refused == 1, found
         assert "lone surrogates" in found.reasons[0].reason
-        assert found.model_dump_json()
+        assert found.encoded()
 
-    def test_names_of_columns_are_shown(self) -> None:
-        found = imported(json_lines({"text": "t", "persona": "p p", "\ud800": "x"}))
+    @pytest.mark.parametrize(
+        "record",
+        [
+            {"text": "t", "persona": "p p", "\ud800": "x"},
+            {"\ud800": [{"from": "human", "value": "q"}, {"from": "gpt", "value": "t"}], "persona": "p p"},
+        ],
+    )
+    def test_names_of_columns_are_shown(self, record: dict[str, object]) -> None:
+        found = imported(json_lines(record))
         assert found.mapped == 1
-        assert found.model_dump_json()
+        assert found.encoded()

@@ -39,7 +39,7 @@ def check_whole(preview: ImportPreview) -> None:
     for each in preview.refused_records:
         assert each.reason
         assert each.place.startswith("/") or each.place == ""
-    preview.model_dump_json()
+    preview.encoded()
     if preview.job is not None:
         JobIn.model_validate(preview.job)
     if preview.persona_set is not None:
