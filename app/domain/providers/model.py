@@ -178,6 +178,12 @@ class FinishReason(StrEnum):
         return self is FinishReason.LENGTH or self is FinishReason.OTHER
 
 
+LONGEST_TOKEN = 16
+"""Characters per token, on average, above which a count is not believed; languages need one to six."""
+SHORT_TEXT = 64
+"""Characters that few tokens may stand for: a run of spaces is a single one."""
+
+
 class Usage(NamedTuple):
     """Tokens of one call, or of many added up.
 
@@ -232,6 +238,11 @@ class ChatRequest(NamedTuple):
         """The whole conversation."""
         system = [] if self.system is None else [Message("system", self.system)]
         return [*system, Message("user", self.user), *self.turns]
+
+    @property
+    def characters(self) -> int:
+        """Characters of the whole conversation."""
+        return sum(len(each.content) for each in self.messages)
 
     def placed(self) -> Self:
         """Return the request with the system prompt in the user's message if the model takes no system message."""

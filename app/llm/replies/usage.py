@@ -3,17 +3,12 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from app.domain.providers.model import Usage
+from app.domain.providers.model import LONGEST_TOKEN, SHORT_TEXT, Usage
 
 MOST_TOKENS = 2**31 - 1
 """Highest sum of a call's tokens that is believed, and that the database stores."""
 MOST_USD = 1000.0
 """Highest reported cost of one call that is accepted."""
-LONGEST_TOKEN = 16
-"""Characters of text per output token, on average, above which a count is not believed; languages need one to six."""
-_SHORT_TEXT = 64
-"""Characters that few tokens may stand for: a run of spaces is a single one."""
-
 _KINDS: Mapping[str, str] = {
     **dict.fromkeys(("prompt_tokens", "input_tokens", "promptTokenCount"), "read"),
     **dict.fromkeys(("completion_tokens", "output_tokens", "candidatesTokenCount"), "returned"),
@@ -103,7 +98,7 @@ def billed_usage(bodies: Sequence[object]) -> Usage | None:
 
 
 def _is_possible(usage: Usage, said: int) -> bool:
-    fits = said <= LONGEST_TOKEN * usage.output_tokens + (_SHORT_TEXT if usage.output_tokens else 0)
+    fits = said <= LONGEST_TOKEN * usage.output_tokens + (SHORT_TEXT if usage.output_tokens else 0)
     return (
         fits
         and usage.input_tokens > 0

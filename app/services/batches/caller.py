@@ -16,6 +16,7 @@ from app.services.execution.call_rows import (
     CallKey,
     account,
     answered_row,
+    believed,
     priced_worst_case,
     unanswered_row,
 )
@@ -115,7 +116,8 @@ class BatchCaller:
         if known.answer is None:
             raise DeferredError(StopReason.BATCH)
         try:
-            return await self._read(known, known.answer, model, key, claim)
+            request = ChatRequest(model, system, user, path, turns=turns)
+            return await self._read(known, known.answer, request, key, claim)
         except ModelCallError as error:
             waits = known.waits + is_rate_limited(error)
             attempts = Attempts(MOST_ROUNDS, known.attempt - claim.attempts_before, rate_limited=waits)
@@ -175,8 +177,9 @@ class BatchCaller:
             await batch.durable(claim)
 
     async def _read(
-        self, known: KnownCall, answer: str, model: Model, key: CallKey, claim: AnyClaim
+        self, known: KnownCall, answer: str, request: ChatRequest, key: CallKey, claim: AnyClaim
     ) -> ChatReply:
+        model = request.model
         submitted_at, passed = known.submitted_at or datetime.now(UTC), (known.seconds or 0.0) * 1000
         attempt = Attempt(known.id, model, key, claim, known.attempt, submitted_at, known.batch_id)
         try:
@@ -184,6 +187,7 @@ class BatchCaller:
         except ModelCallError as error:
             self._account(unanswered_row(attempt, passed, error, self.prices), attempt)
             raise
+        reply = believed(reply, request)
         self._account(answered_row(attempt, passed, reply, self.prices), attempt)
         kind = self.first_calls.kind(claim.job_id, model, key.first_stage)
         self.first_calls.answered(kind)

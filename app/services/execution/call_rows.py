@@ -9,7 +9,15 @@ from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim, Claim
 from app.domain.jobs.budget import Amount, most_input_tokens, nanos_of
 from app.domain.providers.failure import PRICE_UNKNOWN
-from app.domain.providers.model import ChatReply, ChatRequest, Model, Stage, Usage
+from app.domain.providers.model import (
+    LONGEST_TOKEN,
+    SHORT_TEXT,
+    ChatReply,
+    ChatRequest,
+    Model,
+    Stage,
+    Usage,
+)
 from app.domain.providers.parameters import most_output_tokens
 from app.ports import BY_PROVIDER, FailureKind, ModelCallError, PriceBook
 from app.services.execution.result_writer import Batch, BatchWriter
@@ -147,6 +155,14 @@ def lost_row(attempt: Attempt, latency_ms: float, code: str, prices: PriceBook) 
     """Row of a call whose result is unknown; unless its model is free, it may be paid."""
     usd = _cost(attempt, None, prices)
     return _row(attempt, latency_ms, None, None, usd)._replace(outcome=FailureKind.RETRY.value, code=code)
+
+
+def believed(reply: ChatReply, request: ChatRequest) -> ChatReply:
+    """Return a reply without its counts if these have too few tokens for the prompt; the call's cost is unknown then."""
+    usage = reply.usage
+    if usage is None or request.characters <= LONGEST_TOKEN * usage.input_tokens + SHORT_TEXT:
+        return reply
+    return reply._replace(usage=None, reported_usd=usage.reported_usd)
 
 
 def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:

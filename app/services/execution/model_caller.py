@@ -31,6 +31,7 @@ from app.services.execution.call_rows import (
     CallKey,
     account,
     answered_row,
+    believed,
     lost_row,
     unanswered_row,
 )
@@ -249,7 +250,7 @@ class ModelCaller:
             started = time.perf_counter()
             try:
                 with stop.on_the_wire(task):
-                    reply = await self._chat.complete(request)
+                    reply = believed(await self._chat.complete(request), request)
             except AbandonedError:
                 account(
                     self._writer,

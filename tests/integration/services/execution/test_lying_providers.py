@@ -430,6 +430,17 @@ class TestCostWithoutCounts:
         assert await scalar(world.engine, "SELECT usd FROM calls") == recorded
 
 
+class TestCountsOfAPrompt:
+    @pytest.mark.parametrize(("tokens", "recorded"), [(1, None), (400, 400)])
+    async def test_are_not_believed_if_they_are_too_few(
+        self, tokens: int, recorded: int | None, world: World
+    ) -> None:
+        spending = await world.job(reported(lambda *_: Usage(tokens, 3)), Budget(usd=0.5))
+        spending.provider.calls = HONEST
+        await _one_call(spending, await claimed(world.engine, spending.job_id), "Speak of snow. " * 100)
+        assert await scalar(world.engine, "SELECT input_tokens FROM calls") == recorded
+
+
 class TestPriceThatDisappears:
     async def test_pauses_the_job_and_sends_nothing(self, world: World) -> None:
         spending = await world.job(LIES["no usage"], Budget(usd=0.5))
@@ -449,7 +460,7 @@ class TestPriceThatDisappears:
         assert spending.provider.calls == 3
 
 
-async def _one_call(spending: Spending, claim: Claim) -> None:
+async def _one_call(spending: Spending, claim: Claim, prompt: str = "Speak.") -> None:
     engine = spending.world.engine
     writer = BatchWriter(ResultWriter(engine))
     caller = ModelCaller(
@@ -465,4 +476,4 @@ async def _one_call(spending: Spending, claim: Claim) -> None:
     )
     key = CallKey(Stage.GENERATION, run=0, item=0)
     async with writer.running():
-        await caller.call(spending.provider.model, "Be.", "Speak.", key=key, claim=claim, stop=StopSignal())
+        await caller.call(spending.provider.model, "Be.", prompt, key=key, claim=claim, stop=StopSignal())
