@@ -2,12 +2,18 @@ import asyncio
 import json
 import time
 
+import httpx2
 import pytest
+from fastapi import FastAPI
 from hypothesis import given
 from hypothesis import strategies as st
+from starlette.requests import Request
+from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app.api.http.access import Caller
+from app.api.http.limits import Limits
 from app.api.http.problems import ProblemError
-from app.api.http.strict_json import LARGE_BYTES, MAX_KEYS, MAX_NESTED, loads
+from app.api.http.strict_json import LARGE_BYTES, MAX_KEYS, MAX_NESTED, StrictRoute, loads
 
 VALUES = st.recursive(
     st.none()
@@ -125,3 +131,50 @@ class TestLoads:
         assert len(await parsing) == 300_001
         # In CPU time, so that other programs do not count: to the parser in C it is 77 % and more, of this one 10 %.
         assert longest < (time.process_time() - begun) / 2
+
+
+class ByTenant:
+    """Takes each request for that of the tenant in its header."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        request = Request(scope)
+        request.state.caller = Caller(request.headers["tenant"])
+        await self.app(scope, receive, send)
+
+
+async def test_a_tenant_s_large_bodies_are_held_one_at_a_time_and_no_other_tenant_s_wait() -> None:
+    app = FastAPI()
+    app.router.route_class = StrictRoute
+    app.add_middleware(ByTenant)
+    app.add_middleware(Limits, most_bytes=10 * LARGE_BYTES, seconds=60)
+    held: list[str] = []
+    most, other_came = 0, asyncio.Event()
+
+    @app.post("/")
+    async def read(request: Request, body: list[int]) -> int:
+        nonlocal most
+        held.append(tenant := request.headers["tenant"])
+        most = max(most, held.count("one"))
+        if tenant == "other":
+            other_came.set()
+        await other_came.wait()
+        await asyncio.sleep(0.01)
+        held.remove(tenant)
+        return len(body)
+
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app=app), base_url="http://service"
+    ) as client:
+
+        async def post(tenant: str) -> int:
+            answer = await client.post("/", json=[1] * LARGE_BYTES, headers={"tenant": tenant})
+            assert answer.status_code == 200, answer.text
+            return int(answer.text)
+
+        async with asyncio.timeout(60):
+            counts = await asyncio.gather(*map(post, ["one", "one", "one", "other"]))
+    assert counts == [LARGE_BYTES] * 4
+    assert most == 1
