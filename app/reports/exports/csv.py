@@ -21,7 +21,7 @@ LINE_END = "\r\n"
 BYTE_ORDER_MARK = "\ufeff"
 FORMULA_STARTS = "=+-@\t\r\n＝＋－＠"  # noqa: RUF001 - the full-width signs begin formulas too
 _ESCAPED_STARTS = frozenset("'" + FORMULA_STARTS)
-_IGNORED = r'[\s"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb]'
+_IGNORED = r'[\s"\x00-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u2800\U0001d173-\U0001d17a\U000e0000-\U000e0fff]'
 """White space, quotation marks and characters without a width: importers drop them before they look for a formula."""
 _LATE_START = re.compile(rf"""{_IGNORED}+['=+\-@＝＋－＠]""")  # noqa: RUF001 - as above
 _INNER_START = re.compile(rf"""([;\t\r\n])(?={_IGNORED}*['=+\-@＝＋－＠])""")  # noqa: RUF001 - as above
@@ -42,7 +42,7 @@ def _fields(texts: list[str | None]) -> list[str | None]:
 def _field(text: str) -> str:
     """A text as RFC 4180 has it: in quotes if it has a character that is one of the form's own."""
     first = text[:1]
-    if first in _ESCAPED_STARTS or (not first.isalnum() and _LATE_START.match(text)):
+    if first in _ESCAPED_STARTS or (not (first.isascii() and first.isalnum()) and _LATE_START.match(text)):
         text = f"'{text}"
     if ";" in text or "\n" in text or "\t" in text or "\r" in text:
         text = _INNER_START.sub(r"\1'", text)

@@ -205,7 +205,7 @@ class TestVerdictRows:
     @pytest.mark.parametrize("separator", [";", "\t"])
     async def test_no_cell_begins_like_a_formula_where_the_separator_is_another(self, separator: str) -> None:
         """Fields that begin in the midst of a quoted text are not taken for quoted, as spreadsheets do it."""
-        starts = ["", " ", '"', ' "', "\ufeff", "\u200b", "\xa0", "\u3000\u2060 "]
+        starts = ["", " ", '"', ' "', "\ufeff", "\u200b", "\xa0", "\u3000\u2060 ", "\u3164", "\U000e0020"]
         texts = [
             f"hello{between}{start}=cmd|' /C calc'!A0"
             for between in (";", "\t", "\n", "\r\n", ";;")
@@ -220,7 +220,7 @@ class TestVerdictRows:
             )
         ).decode("utf-8-sig")
         found = [
-            cell.lstrip(' "\ufeff\u200b\xa0\u3000\u2060')
+            cell.lstrip(' "\ufeff\u200b\xa0\u3000\u2060\u3164\U000e0020')
             for line in data.splitlines()
             for cell in line.split(separator)
         ]
