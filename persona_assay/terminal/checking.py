@@ -45,8 +45,10 @@ def check(
         if as_json:
             print_json(found)
         else:
+            from persona_assay.terminal.consoles import printable  # noqa: PLC0415
+
             for finding in found["findings"]:
-                click.echo(f"{'✓' if finding['good'] else '!'} {finding['text']}")
+                click.echo(f"{'✓' if finding['good'] else '!'} {printable(finding['text'])}")
     if found["works"] is False:
         raise Exit(1)
 

@@ -5,6 +5,7 @@ Heavy imports happen where they are needed, so that every command starts fast.
 
 import contextlib
 import json
+import re
 import signal
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -21,6 +22,7 @@ JOB_FAILED = GATE_FAILED = 1
 INCONCLUSIVE = 2
 ERROR = 3
 INTERRUPTED = 128 + signal.SIGINT
+_UNSAFE = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 
 
 class CommandError(Exception):
@@ -100,8 +102,9 @@ def save_file(path: Path, content: bytes) -> None:
 
 
 def print_json(value: Json) -> None:
-    """Print the service's JSON on standard output."""
-    click.echo(json.dumps(value, ensure_ascii=False, indent=2))
+    """Print the service's JSON on standard output, with escapes for what a terminal would execute or reorder."""
+    shown = json.dumps(value, ensure_ascii=False, indent=2)
+    click.echo(_UNSAFE.sub(lambda char: f"\\u{ord(char[0]):04x}", shown))
 
 
 def say(text: str) -> None:

@@ -413,6 +413,15 @@ class TestCheck:
         service.on("POST /v1/models/check", Answer(self.FOUND | {"works": None}))
         assert assay(service, "check", "openai/gpt-6-luna", "--no-call", "--json").exit_code == 0
 
+    def test_shows_no_control_characters_of_a_reply(self, service: StubService) -> None:
+        found = {"good": False, "text": "It answered: “\n\x1b]0;a\x07\x9b2J\u202e”."}
+        service.on("POST /v1/models/check", Answer({"works": None, "findings": [found]}))
+        shown = assay(service, "check", "openai/gpt-6-luna").stdout
+        assert shown == "! It answered: “ \ufffd]0;a\ufffd\ufffd2J\ufffd”.\n"
+        as_json = assay(service, "check", "openai/gpt-6-luna", "--json").stdout
+        assert json.loads(as_json)["findings"] == [found]
+        assert not [char for char in as_json if not char.isprintable() and char != "\n"]
+
 
 class TestControl:
     @pytest.mark.parametrize(
