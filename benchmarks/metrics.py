@@ -52,7 +52,7 @@ def main() -> None:
         found = shown(results)
         fields = ",".join(f'"{name}":{json_text(rows)}' for name, rows in found.items())
         text = f"{{{fields}}}"
-    study = Results.model_construct(**found, simulated=False, persona_scores=[])
+    study = Results.model_construct(**found, simulated=False, persona_scores=[], manifest={})
     with steps.step("agreement of two judges"):
         verdict_agreement(joint, ("judge", "second"), PersonaSample([cell.persona for cell in joint], 0))
     with steps.step("comparison by cells"):

@@ -101,3 +101,8 @@ class TestWholeService:
     def test_measures_what_all_share(self) -> None:
         found = run_benchmark("bottlenecks", "--leases", "100", "--messages", "50", "--polls", "50")
         assert found["polls"]["cpu_us"].keys() >= {"api", "postgres"}
+
+
+class TestStatistics:
+    def test_of_the_whole_study_are_computed(self) -> None:
+        assert run_benchmark("metrics")["cells"] == 540
