@@ -41,6 +41,7 @@ from app.api.http.dependencies import Services
 from app.api.http.hosts import KnownHost
 from app.api.http.limits import Limits
 from app.api.http.openapi import TAGS, DescribedApp
+from app.api.http.pace import ChangePace
 from app.api.http.received_files import ReceivedFiles
 from app.api.http.same_origin import SameOrigin
 from app.api.http.sessions import Signer
@@ -386,6 +387,7 @@ def _services(settings: Settings) -> Services:
         keyring=ApiKeyAuthenticator(every_tenant, pepper),
         refused_keys=RefusedKeys(),
         request_rates=RequestRates(redis),
+        change_pace=ChangePace(settings.tenant_changes_per_second),
         signer=Signer(pepper or secrets.token_bytes(PEPPER_BYTES)),
         answers=Answers(settings.answer_bytes, settings.max_streams, LARGE_ANSWER_ENDED.set),
         large_answers=Turns(6, 3, waiting=64),

@@ -194,6 +194,10 @@ class Settings(BaseSettings):
     models alone need not."""
     max_unfinished_jobs: Annotated[int, Field(ge=1)] = 10_000
     """Unfinished jobs that one tenant may have. A further job is refused (429)."""
+    tenant_changes_per_second: Annotated[float, Field(gt=0)] = 5.0
+    """Changes (submissions, cancellations, uploads and others) that one tenant may make at an API process in a second,
+    on average, while other tenants use the service. Those of ten seconds may come at once, further ones wait for their
+    turn; one that would wait for more than ten seconds is a 429."""
     shard_window: Annotated[int, Field(ge=1)] = 16
     """Shards of one job that are announced at a time, so that a small job does not wait behind a big one."""
     slots: Annotated[int, Field(ge=1, le=256)] = 24

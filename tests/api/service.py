@@ -191,6 +191,7 @@ def serving(
         "ASSAY_CONFIG": str(config),
         "ASSAY_SIMULATOR_URL": "http://127.0.0.1:9",
         "ASSAY_LOG_LEVEL": "WARNING",
+        "ASSAY_TENANT_CHANGES_PER_SECOND": "1000",
         **environment,
     }
     command = [sys.executable, "-m", "app.serve", "--factory", "app.main:create_app", "--host", "127.0.0.1"]

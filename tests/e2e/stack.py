@@ -215,7 +215,7 @@ def supervised_stack(
         simulator_args=("--ledger", str(directory / "ledger.jsonl"), *USUAL_PROFILES),
     )
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in (environment or {}).items():
+        for name, value in {"ASSAY_TENANT_CHANGES_PER_SECOND": "1000", **(environment or {})}.items():
             patch.setenv(name, value)
         supervisor = Supervisor(config, migration=lambda _: (sys.executable, "-c", ""))
         with (

@@ -279,7 +279,11 @@ def neighbours(
         config = tmp_path / "assay.yaml"
         config.write_text(yaml.safe_dump({"connections": {"liar": liar}}))
         url = exits.enter_context(databases.new("neighbours", template=template_database))
-        environment = {"ASSAY_KEY_PEPPER": PEPPER, "ASSAY_CONFIG": str(config)}
+        environment = {
+            "ASSAY_KEY_PEPPER": PEPPER,
+            "ASSAY_CONFIG": str(config),
+            "ASSAY_TENANT_CHANGES_PER_SECOND": "5",  # the default
+        }
         stack = exits.enter_context(
             running_stack(
                 tmp_path / "stack", database_url=url, redis_url=valkey.url(), environment=environment

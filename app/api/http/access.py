@@ -22,6 +22,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api.http import sessions
 from app.api.http.answers import COUNTED_BYTES, Reader, count_answer
 from app.api.http.limits import Sender
+from app.api.http.pace import ChangePace
 from app.api.http.pages import SIGNED_IN, wants_page
 from app.api.http.problems import BrokenOffError, ProblemError, answer_to
 from app.api.http.same_origin import SAFE
@@ -190,6 +191,7 @@ class AuthMiddleware:
             try:
                 caller = await _caller(request)
                 await _keep_rate(request, caller)
+                await _keep_pace(request, caller)
             except (ProblemError, DBAPIError, PoolTimeoutError) as error:
                 await (await _refusal(request, error))(scope, receive, send)
                 return
@@ -380,6 +382,14 @@ async def _keep_rate(request: Request, caller: Caller) -> None:
         detail = f"the key's rate limit is {caller.holder.requests_per_minute:,} requests per minute"
         headers = {"Retry-After": str(math.ceil(seconds))}
         raise ProblemError(HTTPStatus.TOO_MANY_REQUESTS, "rate_limited", detail, headers=headers)
+
+
+async def _keep_pace(request: Request, caller: Caller) -> None:
+    """Have a change wait if the tenant makes too many of them beside other tenants."""
+    pace: ChangePace = request.app.state.services.change_pace
+    pace.note_request(caller.tenant)
+    if request.method not in SAFE:
+        await pace.wait(caller.tenant)
 
 
 def _without_keys(request: Request) -> Caller:

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.api.http.access import Caller, caller_of
 from app.api.http.answers import Answers, Party
+from app.api.http.pace import ChangePace
 from app.api.http.path_ids import id_check
 from app.api.http.problems import ProblemError, wrong_field
 from app.api.http.received_files import ReceivedFiles
@@ -108,6 +109,7 @@ class Services:
     refused_keys: RefusedKeys
     signer: Signer
     request_rates: RequestRates
+    change_pace: ChangePace
     answers: Answers
     large_answers: Turns
     figure_turns: Turns

@@ -26,6 +26,7 @@ from app.db.sets import sets
 from app.db.sets.sets import StoredSet
 from app.domain.contract import Completeness
 from app.domain.instruments.contract import DimensionInWords, PersonaInWords
+from app.domain.jobs.execution import Execution
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.order_check import order_of
@@ -135,20 +136,23 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         of_arm = grouped if row.cell < len(context.cells) else control
         of_arm[row.cell, row.trait, row.judge].append(row)
     counts, _ = await progress.counts(connection, job.tenant, job.id)
-    several = context.spec.grouping is not None
-    wanted = context.spec.reuse.wanted
+    spec = context.spec
+    several, wanted = spec.grouping is not None, spec.reuse.wanted
+    prepared = spec.gym is not None or spec.generation is not None
     grades = await _stored_grades(connection, job, context, context.cells)
     return JobRows(
         grouped,
         await result_queries.response_tallies(connection, job.tenant, job.id),
         [grade for grade, _ in grades],
-        await preparations.questions_of_job(connection, job.tenant, job.id),
-        await preparations.asks(connection, job.tenant, job.id),
+        await preparations.questions_of_job(connection, job.tenant, job.id) if prepared else {},
+        await preparations.asks(connection, job.tenant, job.id) if prepared else [],
         counts,
         await progress.usage(connection, job.tenant, job.id),
         await result_queries.snapshots(connection, job.tenant, job.id),
-        await batches.submitted_batches(connection, job.tenant, job.id),
-        await made_by(connection, job.tenant, job.id),
+        await batches.submitted_batches(connection, job.tenant, job.id)
+        if spec.execution is not Execution.DIRECT
+        else [],
+        await made_by(connection, job.tenant, job.id) if spec.generation is not None else None,
         await _made_set(connection, job),
         await _checked(connection, job, context) if several else CheckedSentences(),
         await result_queries.asked_alone(connection, job.tenant, job.id, len(context.cells))
@@ -156,17 +160,15 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         else {},
         await response_cache.reuse(connection, job.tenant, job.id) if wanted else [],
         await response_cache.snapshots(connection, job.tenant, job.id) if wanted else [],
-        await joint_scores(connection, job.tenant, job.id) if len(context.spec.judges) > 1 else [],
+        await joint_scores(connection, job.tenant, job.id) if len(spec.judges) > 1 else [],
         await read_suspicious(connection, job, context, grouped, grades),
         await failures.histogram(connection, job.tenant, job.id),
-        await result_queries.unjudged_responses(
-            connection, job.tenant, job.id, provided=context.spec.provided
-        ),
+        await result_queries.unjudged_responses(connection, job.tenant, job.id, provided=spec.provided),
         await _readings(connection, job, context),
         await worst_sentence(connection, job, context, grouped),
         control,
         [grade for grade, _ in await _stored_grades(connection, job, context, context.control)],
-        await preparations.exemplars_used(connection, job.tenant, job.id),
+        await preparations.exemplars_used(connection, job.tenant, job.id) if prepared else NO_EXEMPLARS,
         await _own_called(connection, job, context, counts),
     )
 
