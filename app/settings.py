@@ -184,8 +184,8 @@ class Settings(BaseSettings):
     """So many days after its last part an upload is deleted. Jobs that used it keep their texts."""
     max_streams: Annotated[int, Field(ge=1)] = 100
     """Event streams and imports that one tenant may have open at an API process; one more is a 429."""
-    answer_bytes: Annotated[int, Field(ge=32 * 1024**2)] = 128 * 1024**2
-    """Bytes of all answers that an API process sends at a time; a download counts as 8 MiB. A tenant may have half of
+    answer_bytes: Annotated[int, Field(ge=32 * 1024**2)] = 96 * 1024**2
+    """Bytes of all answers that an API process sends at a time; a download counts as 12 MiB. A tenant may have half of
     them, all of its share links together a quarter, one share link an eighth; beyond that is a 429."""
     max_planned_calls: Annotated[int, Field(ge=1)] = 5_000_000
     """A job planned beyond this many calls is a 422."""

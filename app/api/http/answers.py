@@ -14,7 +14,7 @@ from starlette.types import Send
 from app.api.http.problems import RETRY_SECONDS, ProblemError
 from app.domain.keys.contract import LimitInUse
 
-DOWNLOAD_BYTES = 8 * 1024 * 1024
+DOWNLOAD_BYTES = 12 * 1024 * 1024
 """Memory of one download: a page of responses and its encoded part."""
 COUNTED_BYTES = 64 * 1024
 """Shorter answers are not counted."""
