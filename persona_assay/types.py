@@ -1059,9 +1059,11 @@ class ResultWarning(TypedDict):
     """A reason to doubt the results."""
 
     code: str
-    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, `repeated_sentences`, `role_breaks` (models under test); `conversations` (existing texts)."""
+    """`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable`, `unreadable_replies` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, `repeated_sentences`, `role_breaks` (models under test); `conversations` (existing texts)."""
     message: str
     """In words. May contain names that the client chose."""
+    summary: NotRequired[str | None]
+    """One line for this warning and those like it on other dimensions; `null` if it stands alone."""
     of: Literal["sentences", "grades", "all"]
     """The verdicts concerned: on sentences, PersonaGym's grades, or both."""
     judges: NotRequired[list[str]]

@@ -35,7 +35,7 @@ def _console(*, stderr: bool) -> Console:
 
 def warning_lines(warnings: Iterable[Mapping[str, Any]], headline: str | None = None) -> list[Text]:
     """Lines that say why figures must not be taken at face value, each reason once; empty without any."""
-    reasons = dict.fromkeys(f"! {warning['message']}" for warning in warnings)
+    reasons = dict.fromkeys(f"! {warning.get('summary') or warning['message']}" for warning in warnings)
     lines = [Text(printable(reason), style="warning") for reason in reasons]
     return [*([Text(printable(headline), style="error")] if headline else []), *lines]
 

@@ -330,8 +330,16 @@ class TestConsistencyWithoutFidelity:
 
 
 def test_a_finished_jobs_page_shows_its_warnings_before_its_state(stack: Service) -> None:
-    same = {"persona": "E-high", "task": "social_media_post", "model": OPEN}
-    job = judged(stack, [same | {"text": " ".join([sentence("E", 5)] * LONG)}])
-    assert "one_score" in {warning["code"] for warning in job["warnings"]}
+    same = {"task": "social_media_post", "model": OPEN}
+    responses = [
+        same | {"persona": f"{trait}-high", "text": " ".join([sentence(trait, 5)] * LONG)} for trait in "EA"
+    ]
+    job = judged(stack, responses)
+    alike = [warning for warning in job["warnings"] if warning["code"] == "one_score"]
+    assert [warning["dimension"] for warning in alike] == ["A", "E"]
+    [line] = {warning["summary"] for warning in alike}
     page = stack.get(f"/jobs/{job['id']}").text
     assert page.index('class="doubts"') < page.index('id="state"')
+    for shown in (page, stack.get(f"/v1/jobs/{job['id']}/report?format=html").text):
+        assert shown.count(line) == 1
+        assert all(warning["message"] not in shown for warning in alike)

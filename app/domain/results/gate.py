@@ -361,7 +361,8 @@ def _untrusted(results: Results, metric: str) -> str | None:
     if metric == REFUSAL_RATE:
         return None
     of = "grades" if metric == PERSONA_SCORE else "sentences"
-    found = [each.message for each in results.warnings if each.judges and each.of in {of, "all"}]
+    about = [each for each in results.warnings if each.judges and each.of in {of, "all"}]
+    found = dict.fromkeys(each.summary or each.message for each in about)
     return "; ".join(message.rstrip(".") for message in found) or None
 
 

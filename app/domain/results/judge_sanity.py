@@ -13,7 +13,7 @@ from app.domain.results.verdict_agreement import VerdictAgreement
 from app.domain.results.warnings import ResultWarning
 
 FEWEST = 20
-"""Sentences or replies below which no check is made: of so few, one score for 90 % can be chance."""
+"""Sentences or replies below which most checks are not made: of so few, one score for 90 % can be chance."""
 _NORMAL = 1.96
 CHANCE = "chance_agreement"
 
@@ -26,12 +26,14 @@ class JudgedUnits:
         scores: Number of units with each score.
         not_applicable: Units judged not applicable.
         replies: Replies, readable or not.
+        unreadable: Those without a score or "not applicable".
         contradicting: Replies whose parts contradict each other.
     """
 
     scores: Counter[int] = field(default_factory=Counter)
     not_applicable: int = 0
     replies: int = 0
+    unreadable: int = 0
     contradicting: int = 0
 
 
@@ -81,7 +83,7 @@ class Check:
     Attributes:
         code: The warning's.
         limit: The value from which it warns.
-        fewest: Units below which it is not made.
+        fewest: Units below which it is not made; of ``unreadable_replies``, unreadable ones.
         find: Finds what to warn of.
     """
 
@@ -100,11 +102,13 @@ class Check:
         *,
         dimension: str | None = None,
         ci95: Ends | None = None,
+        summary: str | None = None,
     ) -> ResultWarning:
         """Its warning."""
         return ResultWarning(
             code=self.code,
             message=message,
+            summary=summary,
             of=of,
             judges=list(judges),
             dimension=dimension,
@@ -158,7 +162,36 @@ def _no_better(kappa: Metric, ends: Ends, things: int, of: str) -> str:
     )
 
 
+class _OneScore(NamedTuple):
+    """A judge's most frequent answer on a dimension, or to PersonaGym's questions."""
+
+    judge: str
+    answer: str
+    dimension: str | None
+    times: int
+    n: int
+
+
 def _one_score(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
+    found = list(_most_frequent(check, evidence))
+    for each in found:
+        judge, answer, dimension, times, n = each
+        on = "answers" if dimension is None else f"sentences on {evidence.labels[dimension]}"
+        message = f"{judge} gives {answer} to {100 * times / n:.0f} % of {n:,} {on}."
+        of: Literal["sentences", "grades"] = "grades" if dimension is None else "sentences"
+        alike = [other for other in found if other[:2] == each[:2] and other.dimension is not None]
+        summary = _in_one_line(alike, evidence.labels) if dimension is not None and len(alike) > 1 else None
+        yield check.warning([judge], message, times / n, n, of, dimension=dimension, summary=summary)
+
+
+def _in_one_line(alike: Sequence[_OneScore], labels: Mapping[str, str]) -> str:
+    times, n = sum(each.times for each in alike), sum(each.n for each in alike)
+    names = [labels[each.dimension] for each in alike if each.dimension is not None]
+    on = f"{', '.join(names[:-1])} and {names[-1]}"
+    return f"{alike[0].judge} gives {alike[0].answer} in {100 * times / n:.0f} % of {n:,} verdicts on {on}."
+
+
+def _most_frequent(check: Check, evidence: Evidence) -> Iterator[_OneScore]:
     for (judge, dimension), units in evidence.units.items():
         answers = Counter({f"the score {score}": count for score, count in units.scores.items()})
         answers["the answer “not applicable”"] = units.not_applicable
@@ -167,10 +200,7 @@ def _one_score(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
             continue
         answer, count = answers.most_common(1)[0]
         if count >= check.limit * n:
-            on = "answers" if dimension is None else f"sentences on {evidence.labels[dimension]}"
-            message = f"{judge} gives {answer} to {100 * count / n:.0f} % of {n:,} {on}."
-            of: Literal["sentences", "grades"] = "grades" if dimension is None else "sentences"
-            yield check.warning([judge], message, count / n, n, of, dimension=dimension)
+            yield _OneScore(judge, answer, dimension, count, n)
 
 
 def _contradictions(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
@@ -182,6 +212,15 @@ def _contradictions(check: Check, evidence: Evidence) -> Iterator[ResultWarning]
                 f"{judge} contradicts itself in {100 * count / n:.0f} % of {n:,} replies, for example by the number of"
                 " one option with the words of another."
             )
+            yield check.warning([judge], message, count / n, n, "all")
+
+
+def _unreadable(check: Check, evidence: Evidence) -> Iterator[ResultWarning]:
+    for judge in evidence.judges:
+        own = evidence.of(judge)
+        n, count = sum(each.replies for each in own), sum(each.unreadable for each in own)
+        if count >= check.fewest and count > check.limit * n:
+            message = f"{count:,} of {n:,} replies of {judge} cannot be read as a score."
             yield check.warning([judge], message, count / n, n, "all")
 
 
@@ -230,6 +269,7 @@ def _never_not_applicable(check: Check, evidence: Evidence) -> Iterator[ResultWa
 CHECKS = (
     Check("one_score", 0.9, FEWEST, _one_score),
     Check("contradicting_replies", 0.05, FEWEST, _contradictions),
+    Check("unreadable_replies", 0.5, 2, _unreadable),
     Check(CHANCE, 0.0, FEWEST, _chance_agreement),
     Check("never_not_applicable", 0.0, 200, _never_not_applicable),
 )

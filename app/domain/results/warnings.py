@@ -25,13 +25,17 @@ class ResultWarning(Answer):
     """A reason to doubt the results."""
 
     code: str = Field(
-        description="`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable` "
-        "(judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, "
+        description="`one_score`, `chance_agreement`, `contradicting_replies`, `never_not_applicable`, "
+        "`unreadable_replies` (judges); `no_effect` (control arm); `time_outs`, `unknown_tags`, `unknown_finish_word`, `cut_off`, "
         "`repeated_sentences`, `role_breaks` (models under test); `conversations` "
         "(existing texts).",
         examples=["one_score"],
     )
     message: str = Field(description="In words. May contain names that the client chose.")
+    summary: str | None = Field(
+        None,
+        description="One line for this warning and those like it on other dimensions; `null` if it stands alone.",
+    )
     of: Literal["sentences", "grades", "all"] = Field(
         description="The verdicts concerned: on sentences, PersonaGym's grades, or both."
     )
@@ -235,7 +239,7 @@ def headline(warnings: Sequence[ResultWarning], models: int) -> str | None:
         dict.fromkeys(
             judge
             for each in warnings
-            if each.code in {"one_score", "contradicting_replies"}
+            if each.code in {"one_score", "contradicting_replies", "unreadable_replies"}
             for judge in each.judges
         )
     )

@@ -12,12 +12,8 @@ from app.domain.results.verdict_agreement import VerdictAgreement
 from app.services.job_context import JobContext
 from app.services.results.prompt_injection import Scores
 
-_REPLIES = {
-    VerdictStatus.SCORED,
-    VerdictStatus.NOT_APPLICABLE,
-    VerdictStatus.UNPARSED,
-    VerdictStatus.REFUSED,
-}
+_UNREADABLE = {VerdictStatus.UNPARSED, VerdictStatus.REFUSED}
+_REPLIES = {VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE} | _UNREADABLE
 
 
 def judge_evidence(
@@ -51,6 +47,7 @@ def judge_evidence(
         control = ordinal >= len(context.cells)
         for row in rows:
             found.replies += len(row.scores) + row.not_applicable + row.unparsed + row.refused
+            found.unreadable += row.unparsed + row.refused
             found.contradicting += row.contradicting
             if control:
                 found.scores.update(row.scores)
@@ -58,6 +55,7 @@ def judge_evidence(
     for grade in grades:
         found = units[JudgeAndDimension(grade.judge, None)]
         found.replies += grade.verdict.status in _REPLIES
+        found.unreadable += grade.verdict.status in _UNREADABLE
         found.contradicting += grade.verdict.unread is Unread.CONTRADICTION
         if grade.verdict.score is not None:
             found.scores[grade.verdict.score] += 1

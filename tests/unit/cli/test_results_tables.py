@@ -68,6 +68,13 @@ class TestWarnings:
         ]
         assert lines[3:] == shown(results()).splitlines()
 
+    def test_like_ones_on_several_dimensions_are_one_line(self) -> None:
+        alike = {"code": "one_score", "summary": "a/judge gives the score 5 in 97 % of 100 verdicts."}
+        doubtful = {"headline": None, "warnings": [alike | {"message": trait} for trait in ("E", "N")]}
+        lines = shown(results() | doubtful).splitlines()
+        assert lines[0].strip() == f"! {alike['summary']}"
+        assert lines[1:] == shown(results()).splitlines()
+
 
 class TestCorrectedMetrics:
     @pytest.mark.parametrize("width", [100, 50])

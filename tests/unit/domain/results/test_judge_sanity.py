@@ -37,6 +37,41 @@ def test_one_score_for_nearly_all_sentences(scores: dict[int, int], share: float
     assert warned(JudgedUnits(Counter(scores))).get("one_score") == share
 
 
+def test_one_score_on_several_dimensions_is_summed_up_in_one_line() -> None:
+    units = {
+        JudgeAndDimension("a/judge", "E"): JudgedUnits(Counter({5: 30})),
+        JudgeAndDimension("a/judge", "N"): JudgedUnits(Counter({1: 30})),
+        JudgeAndDimension("a/judge", "A"): JudgedUnits(Counter({5: 27, 4: 3})),
+        JudgeAndDimension("b/judge", "A"): JudgedUnits(Counter({5: 30})),
+        JudgeAndDimension("a/judge", "O"): JudgedUnits(Counter({5: 40})),
+    }
+    labels = {"E": "extraversion", "N": "neuroticism", "A": "agreeableness", "O": "openness"}
+    found = list(judge_warnings(Evidence(units, labels)))
+    line = "a/judge gives the score 5 in 97 % of 100 verdicts on extraversion, agreeableness and openness."
+    assert [each.summary for each in found] == [line, None, line, None, line]
+    assert found[0].message == "a/judge gives the score 5 to 100 % of 30 sentences on extraversion."
+
+
+@pytest.mark.parametrize(
+    ("replies", "unreadable", "expected"),
+    [
+        (3, 1, False),
+        (3, 2, True),
+        (1, 1, False),
+        (2, 2, True),
+        (2, 1, False),
+        (40, 20, False),
+        (40, 21, True),
+    ],
+)
+def test_most_replies_unreadable(replies: int, unreadable: int, *, expected: bool) -> None:
+    units = {JudgeAndDimension("a/judge", "E"): JudgedUnits(replies=replies, unreadable=unreadable)}
+    found = list(judge_warnings(Evidence(units, {"E": "extraversion"})))
+    assert [each.code for each in found] == expected * ["unreadable_replies"]
+    assert [each.n for each in found] == expected * [replies]
+    assert headline(found, 1) == ("The judge a/judge cannot be trusted." if expected else None)
+
+
 @pytest.mark.parametrize(
     ("scores", "not_applicable", "share"),
     [
