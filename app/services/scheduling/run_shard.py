@@ -24,6 +24,8 @@ from app.domain.jobs.execution import Execution
 from app.domain.jobs.plan import GymCell, atomic
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ACTIVE, ENDING, JobStatus
+from app.domain.judging.reply_claims import reader
+from app.domain.personagym.task import GRADE_SCALE
 from app.domain.providers.extra import EXTRA_FIELDS
 from app.domain.providers.failure import remedy
 from app.services.batches.caller import DeferredError
@@ -126,7 +128,7 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
             async with single_statements(deps.engine) as connection:
                 await shards.start_job(connection, claim.job_id)
         context = await deps.contexts.get(claim.tenant, claim.job_id)
-        _require_versions(deps, context.spec)
+        await asyncio.to_thread(_load_rules, deps, context)
         await _require_allowed_calls(deps, claim, context.spec)
         stop.holds_replies = isinstance(claim, PreparationClaim) or context.spec.reuse.wanted
         with shard_span(context.traceparent, claim.queued_seconds, _traced(claim)):
@@ -169,16 +171,21 @@ def _traced(claim: AnyClaim) -> dict[str, str | int]:
     }
 
 
-def _require_versions(deps: ShardDependencies, spec: JobSpec) -> None:
-    """Refuses a job before anything of it is paid for, where this release can't keep what it was promised.
+def _load_rules(deps: ShardDependencies, context: JobContext) -> None:
+    """Load what a job's texts and replies are read by, which takes a second the first time.
+
+    Refuses a job before anything of it is paid for, where this release can't keep what it was promised.
 
     Raises:
         UnknownVersionError: If it lacks a version that the job names.
     """
+    spec = context.spec
     deps.rules.load(spec.instrument)
     for model in spec.called:
         if model.takes is not None:
             EXTRA_FIELDS.load(model.takes.extra_fields)
+    for asked in (*context.dimensions, *([] if spec.gym is None else [GRADE_SCALE])):
+        reader(asked)
 
 
 async def _require_allowed_calls(deps: ShardDependencies, claim: AnyClaim, spec: JobSpec) -> None:
