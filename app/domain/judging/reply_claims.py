@@ -99,8 +99,8 @@ _TAIL = re.compile(
     rf"{_CLOSING}(?:\s*$|[.;!)\]](?!\d)|,(?!\d)|:|\s*[–—(<|{BLANK}]|\s-\s|\s+{whole_words([*WORDS['reasons'], *WORDS['after']])}|\s*{SCALE_MARK})"
 )
 _DOUBTED = re.compile(
-    r"[*_'\]}]*(?:[^\S\n]|[,;(–—-])+(?:or|maybe|perhaps|possibly|if|no|not(?! (?:at all|very|really(?= \w)|much|(?:an? )?\d))|but|plus|minus|less|higher|lower|"
-    r"at (?:least|most)|oder|ou|oppure|или|或)\b|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but(?! not)\b|wait\b|i mean\b)|\s*[?/]"
+    rf"[*_'\]}}]*(?:[^\S\n]|[,;(–—-])+(?:{'|'.join(WORDS['doubts'])})\b"
+    r"|[*_'\])}]*[.,:;)\s]+(?:no,|or\b|but(?! not)\b|wait\b|i mean\b)|\s*[?/]"
 )
 _LAST_NUMBER = re.compile(r"[.!]\s+(\d{1,4})\s*$")
 """Matches a number that stands alone after the last sentence of a line."""
@@ -786,14 +786,12 @@ _LABEL_END = re.compile(r"[.;:\n(,]")
 _LABEL_OR_REASON_END = re.compile(r"[.;:\n(,]| because | since ")
 _CLAIM_END = re.compile(r"[.;\n]")
 _ANY_END = re.compile(r"[.!?;\n]")
-_DENIED = re.compile(
-    r"n't\b|\b(?:not|no|never|neither|nor|than|whether|if|opposite|rather|from|between|instead|could|would|might|unlike|without|how|when|where|as opposed|options|option(?!\W*(?:is\W*)?\d))\b"
-)
+_DENIED = re.compile(rf"n't\b|\b(?:{'|'.join(WORDS['label_denials'])})\b")
 
 
 _DIRECTLY_DENIED = re.compile(r"(?:\bnot|n't|\bnever) (?:an? |the |at all |really )?$")
 _ASSERTED = re.compile(
-    r"\b(?:is|are|seems?|appears?|sounds?|looks?|being|indicates?|suggests?|shows?|reflects?)\b"
+    rf"\b(?:{'|'.join(WORDS['assertions'])})\b"
     rf"(?:(?!{_DENIED.pattern}|less\b)[^.;!?\n])*$"
 )
 

@@ -289,15 +289,15 @@ _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
 _ONLY_NOT_APPLICABLE = re.compile(
     rf"((?:[^\W\d]+(?: is)?[\s:]+){{0,4}}?){NOT_APPLICABLE_WORDS}(?: appl(?:ies|y)| fits?)?"
 )
+_REFUSING: dict[str, list[str]] = WORDS["refusing"]
 _DECLINED = re.compile(
-    r"i(?<!\wi)(?:'m| am)? (?:can't|cannot|can not|won't|will not|unable to|refuse to|decline to) (?:\w+ ){0,2}?(?:rate|score|judge|evaluate|grade)\b"
+    rf"i(?<!\wi)(?:'m| am)? (?:{'|'.join(_REFUSING['to_judge'])}) (?:\w+ ){{0,2}}?(?:{'|'.join(_REFUSING['judging'])})\b"
 )
 _REFUSAL = re.compile(
-    r"(?:i'm|i am) sorry\b|sorry\b|i apologi[sz]e\b|i(?:'d| would) (?:rather|prefer) not\b|"
+    rf"{'|'.join(_REFUSING['openings'])}|"
     r".{0,200}?\bi(?:'m| am| must| have to)? "
-    r"(?:decline\b|(?:can't|cannot|can not|won't|will not|unable to|not able to|refuse to|not comfortable)"
-    r" (?:\w+ ){0,2}?(?:rat(?:e|ing)|scor(?:e|ing)|judg(?:e|ing)|evaluat|assess|assign|provid|giv(?:e|ing)|assist|"
-    r"help (?:with|you)|answer|comply|fulfil|complete|do th|determin|engage|respond))",
+    rf"(?:decline\b|(?:{'|'.join(_REFUSING['to_answer'])})"
+    rf" (?:\w+ ){{0,2}}?(?:{'|'.join(_REFUSING['answering'])}))",
     re.DOTALL,
 )
 
