@@ -86,7 +86,7 @@ def without_databases() -> dict[str, str]:
 def finished(stack: Stack) -> str:
     """The id of a job that has run to its end."""
     done = stack.assay("submit", "-", "--wait", stdin=JOB)
-    assert re.search(r"^About \d+ calls, cost: ", done.stderr, re.MULTILINE)
+    assert re.search(r"^About \d+ calls$", done.stderr, re.MULTILINE)
     assert done.returncode == 0, done.stderr
     assert "completed" in done.stderr
     return done.stdout.strip()
