@@ -178,7 +178,12 @@ def submitted(stack: Stack, url: str, tenant: str, **changes: object) -> tuple[s
 
 
 @pytest.mark.parametrize(
-    ("kinds", "times"), [(KINDS, 1), (("early",), 1), pytest.param(KINDS, 10, marks=pytest.mark.long)]
+    ("kinds", "times"),
+    [
+        (KINDS, 1),
+        (("early",), 1),
+        pytest.param(KINDS, 10, marks=[pytest.mark.long, pytest.mark.timeout(3600)]),
+    ],
 )
 def test_no_text_of_another_request_gets_into_results(
     tmp_path: Path,
