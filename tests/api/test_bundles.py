@@ -278,6 +278,11 @@ CHANGES: dict[str, tuple[str, Callable[[bytes], bytes], str]] = {
         rows(lambda f: first_answered(f).update(text="One. " + first_answered(f)["text"])),
         "/tables/responses.jsonl/",
     ),
+    "a model's name longer than an index holds": (
+        "shard_usage",
+        rows(_set(model="".join(map(str, range(3_000))))),
+        "/tables/shard_usage.jsonl",
+    ),
     "other tokens": ("calls", rows(_set(input_tokens=7)), "/tables/shard_usage.jsonl"),
     "a verdict less": ("verdicts", rows(lambda found: found.pop()), "/results.json/"),
     "a verdict twice": ("verdicts", rows(lambda found: found.append(found[0])), "/tables/verdicts.jsonl"),

@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import structlog
+from psycopg.errors import ProgramLimitExceeded
 from pydantic_core import from_json
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -81,7 +82,8 @@ async def import_bundle(
                 async with engine.begin() as connection:
                     return await bundle.write(connection, tenant, capped_key)
             except StatementError as error:
-                if isinstance(error, DBAPIError) and not isinstance(error, _OF_VALUES):
+                of_values = isinstance(error, _OF_VALUES) or isinstance(error.orig, ProgramLimitExceeded)
+                if isinstance(error, DBAPIError) and not of_values:
                     raise
                 raise wrong(bundle.at, f"the database does not take it: {_words(error)}") from error
 
