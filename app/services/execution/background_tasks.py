@@ -22,7 +22,7 @@ FINALIZATION = "finalization"
 BATCH = "batch"
 """Kinds of tasks."""
 
-FINALIZATIONS_AT_A_TIME = 4
+FINALIZATIONS_AT_A_TIME = 2
 """Each holds a connection of the shards' pool and, while it computes, all scores of its job."""
 
 Finalize = Callable[[str], Coroutine[Any, Any, None]]

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Coroutine, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -21,6 +21,10 @@ from app.services.execution.stop_signal import StoppedError, StopReason, StopSig
 from app.services.execution.suspect_replies import LateSuspects
 from app.services.job_context import JobContexts
 from app.services.providers.call_rules import CallRules
+from app.services.tenant_turns import TenantTurns
+
+CHANGES_AT_A_TIME = 2
+"""Shards that a process begins or ends at a time, each in a few short statements."""
 
 REFUSING = frozenset({FinishReason.REFUSAL, FinishReason.CONTENT_FILTER})
 
@@ -62,7 +66,11 @@ class Batching:
 
 @dataclass(frozen=True, slots=True)
 class ShardDependencies:
-    """What running shards takes; built once a process."""
+    """What running shards takes; built once a process.
+
+    Attributes:
+        changes: Places in which shards begin and end: many small shards of a tenant do not delay another's.
+    """
 
     engine: AsyncEngine
     writer: BatchWriter
@@ -79,6 +87,7 @@ class ShardDependencies:
     owner: str
     lease_seconds: float
     window: int
+    changes: TenantTurns = field(default_factory=lambda: TenantTurns(CHANGES_AT_A_TIME))
 
 
 class ShardWork(Protocol):

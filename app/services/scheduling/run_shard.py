@@ -52,6 +52,15 @@ log = structlog.get_logger(__name__)
 SHUTDOWN_SECONDS = 10.0
 """How long a worker that goes down waits for a database that does not take a shard's last rows."""
 
+FEW_SHARDS = 4
+"""A process that holds fewer shards claims the next one at once, whatever it has to do."""
+BUSY_SECONDS = 0.003
+"""An event loop whose turns take longer is busy: each step of a shard waits for so long."""
+LOOK_SECONDS, LOOKED_AT = 0.02, 5
+"""Pause before each look at the event loop, and number of turns that it takes."""
+BUSIEST_SECONDS = 1.0
+"""A busy process claims a further shard after so long all the same."""
+
 UNKNOWN_VERSION = "unknown_version"
 
 
@@ -81,12 +90,28 @@ async def claim_next(
     deps: ShardDependencies, among: Among = ALL, shard_id: int | None = None
 ) -> Claimed | None:
     """Claims the shard whose turn it is; see :func:`app.db.execution.shards.claim_next`. One at a time, so that each counts for the next."""
-    async with deps.leases.claiming, single_statements(deps.engine) as connection:
-        asked = time.monotonic()
-        claim = await shards.claim_next(
-            connection, deps.owner, deps.lease_seconds, among, shard_id, held=deps.leases.shard_ids
-        )
+    async with deps.leases.claiming:
+        if deps.leases.held >= FEW_SHARDS:
+            await _keeping_up()
+        async with single_statements(deps.engine) as connection:
+            asked = time.monotonic()
+            claim = await shards.claim_next(
+                connection, deps.owner, deps.lease_seconds, among, shard_id, held=deps.leases.shard_ids
+            )
     return None if claim is None else Claimed(claim, asked)
+
+
+async def _keeping_up() -> None:
+    """Wait until the event loop keeps up with its work, so that a small job's steps do not wait behind those of many shards."""
+    clock = asyncio.get_running_loop().time
+    until = clock() + BUSIEST_SECONDS
+    while clock() < until:
+        await asyncio.sleep(LOOK_SECONDS)
+        begun = clock()
+        for _ in range(LOOKED_AT):
+            await asyncio.sleep(0)
+        if clock() - begun < LOOKED_AT * BUSY_SECONDS:
+            return
 
 
 async def _claim_locked(deps: ShardDependencies, shard_id: int) -> Claimed | None:
@@ -124,12 +149,13 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
     halt = _EarlyHalt(deps, claim)
     stop.on_failure = halt.begin
     try:
-        if claim.waited:
-            async with single_statements(deps.engine) as connection:
-                await shards.start_job(connection, claim.job_id)
-        context = await deps.contexts.get(claim.tenant, claim.job_id)
-        await asyncio.to_thread(_load_rules, deps, context)
-        await _require_allowed_calls(deps, claim, context.spec)
+        async with deps.changes.of(claim.tenant):
+            if claim.waited:
+                async with single_statements(deps.engine) as connection:
+                    await shards.start_job(connection, claim.job_id)
+            context = await deps.contexts.get(claim.tenant, claim.job_id)
+            await asyncio.to_thread(_load_rules, deps, context)
+            await _require_allowed_calls(deps, claim, context.spec)
         stop.holds_replies = isinstance(claim, PreparationClaim) or context.spec.reuse.wanted
         with shard_span(context.traceparent, claim.queued_seconds, _traced(claim)):
             async with calling_as_asked(deps, claim, context) as ready:
@@ -215,7 +241,7 @@ def _work_of(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal, context
 
 
 async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext) -> None:
-    async with deps.engine.begin() as connection:
+    async with deps.changes.of(claim.tenant), deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
         if isinstance(claim, PreparationClaim):
             finished = await _finish_preparation(connection, claim, context)
@@ -287,7 +313,7 @@ async def _give_back(
     await _until_written(deps, claim, stop)
     announced: list[int] = []
     suspects = await stop.suspects()
-    async with deps.engine.begin() as connection:
+    async with deps.changes.of(claim.tenant), deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
         faulty = None
         if suspects and await shards.holds(connection, claim):
