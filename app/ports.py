@@ -291,10 +291,6 @@ class ProviderUnreachableError(Exception):
         self.seconds = seconds
 
 
-class ModelFailingError(ProviderUnreachableError):
-    """A model's server has answered all its calls with errors for as long."""
-
-
 class CallOutcome(StrEnum):
     """How a call ended, as far as it says something of what its provider can take."""
 
@@ -363,7 +359,6 @@ class RateLimiter(Protocol):
         Raises:
             LimiterUnavailableError: If the limiter cannot be reached. Never lets a call pass instead.
             ProviderUnreachableError: If the connection's server has been away for too long.
-            ModelFailingError: If it has answered the model's calls only with errors for as long.
         """
         ...
 

@@ -195,9 +195,9 @@ class Settings(BaseSettings):
     max_unfinished_jobs: Annotated[int, Field(ge=1)] = 10_000
     """Unfinished jobs that one tenant may have. A further job is refused (429)."""
     tenant_changes_per_second: Annotated[float, Field(gt=0)] = 5.0
-    """Changes (submissions, cancellations, uploads and others) that one tenant may make at an API process in a second,
-    on average, while other tenants use the service. Those of ten seconds may come at once, further ones wait for their
-    turn; one that would wait for more than ten seconds is a 429."""
+    """Requests other than reads (submissions, cancellations, estimates, parts of uploads) that one tenant may make per second
+    at an API process, on average, while other tenants are active. Ten seconds' worth may arrive at once; further
+    ones are delayed by up to ten seconds, then refused with 429. Managing keys and signing out are exempt."""
     shard_window: Annotated[int, Field(ge=1)] = 16
     """Shards of one job that are announced at a time, so that a small job does not wait behind a big one."""
     slots: Annotated[int, Field(ge=1, le=256)] = 24
@@ -250,8 +250,8 @@ class Settings(BaseSettings):
     batch_calls: Annotated[int, Field(ge=1, le=50_000)] = 10_000
     """Most calls of one batch. A worker has a batch for OpenAI in a temporary file, one for Anthropic in memory."""
     outage_seconds: Annotated[float, Field(gt=0)] = 600.0
-    """How long jobs wait before they pause: for a provider whose server can't be reached, as ``provider_unreachable``;
-    for a model whose calls all end in errors of its server, as ``model_failing``. They resume by themselves."""
+    """How long jobs wait for a provider whose server can't be reached before they pause as ``provider_unreachable``.
+    They resume by themselves."""
     traces_exporter: Annotated[
         Literal["otlp", "none"] | None, Field(validation_alias="OTEL_TRACES_EXPORTER")
     ] = None

@@ -1947,8 +1947,6 @@ class HeldModel(TypedDict):
     until: str
     reason: str | None
     """For example, a daily limit used up; `null` if unknown."""
-    gives_up_at: NotRequired[str | None]
-    """When the job pauses if no call is answered by then; `null` if it waits for `until`."""
 
 
 class WeightedAgreement(TypedDict):

@@ -9,8 +9,6 @@ from redis.exceptions import RedisError
 
 HOLDS_KEY = "assay:limit:holds"
 """A hash: by ``connection/model`` the end in seconds of Unix time and, after a space, the reason."""
-GIVES_UP = "gives up "
-"""Before ``connection/model``: when jobs pause that wait for it. A field of its own, for processes of former releases."""
 
 
 class Hold(NamedTuple):
@@ -19,12 +17,10 @@ class Hold(NamedTuple):
     Attributes:
         until: Its end.
         reason: Why, for people; empty where that is not known.
-        gives_up_at: When jobs pause if no call is answered by then; ``None`` where they wait for the end.
     """
 
     until: datetime
     reason: str
-    gives_up_at: datetime | None = None
 
 
 async def read_holds(redis: Redis, models: Sequence[str]) -> Mapping[str, Hold]:
@@ -37,20 +33,15 @@ async def read_holds(redis: Redis, models: Sequence[str]) -> Mapping[str, Hold]:
     if not models:
         return {}
     try:
-        noted = await redis.hmget(HOLDS_KEY, [*models, *(GIVES_UP + model for model in models)])
+        noted = await redis.hmget(HOLDS_KEY, list(models))
     except (RedisError, OSError):
         return {}
     now = datetime.now(UTC)
-    found = zip(models, noted[: len(models)], noted[len(models) :], strict=True)
-    holds = {model: _hold(text, gives_up) for model, text, gives_up in found if text is not None}
+    holds = {model: _hold(text) for model, text in zip(models, noted, strict=True) if text is not None}
     return {model: hold for model, hold in holds.items() if hold.until > now}
 
 
-def _hold(noted: bytes | str, gives_up: bytes | str | None) -> Hold:
+def _hold(noted: bytes | str) -> Hold:
     text = noted.decode() if isinstance(noted, bytes) else noted
     until, _, reason = text.partition(" ")
-    return Hold(_time(until), reason, None if gives_up is None else _time(gives_up))
-
-
-def _time(seconds: bytes | str) -> datetime:
-    return datetime.fromtimestamp(float(seconds), UTC)
+    return Hold(datetime.fromtimestamp(float(until), UTC), reason)

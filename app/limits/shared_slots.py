@@ -20,13 +20,7 @@ from redis.exceptions import RedisError
 from app.limits.concurrency import MOST, START, Latencies, Sample, State, next_state
 from app.limits.outage import AWAY, Errors, Outage
 from app.limits.slots_script import SHARE
-from app.ports import (
-    CallOutcome,
-    LimiterUnavailableError,
-    ModelFailingError,
-    Observation,
-    ProviderUnreachableError,
-)
+from app.ports import CallOutcome, LimiterUnavailableError, Observation, ProviderUnreachableError
 from app.telemetry.vital import start_vital
 
 LASTING_SECONDS = 15.0
@@ -52,7 +46,7 @@ class Slots(NamedTuple):
         most: The operator's limit of calls in flight, of all processes together; ``None`` for none.
         owner: This process, unlike all others.
         deadline_seconds: After which a call is given up.
-        outage_seconds: After which waiting for a server that is away, or answers the model's calls only with errors, is given up.
+        outage_seconds: After which waiting for a server that is away is given up.
     """
 
     model: str
@@ -75,7 +69,6 @@ class _Answer(NamedTuple):
     state: State
     sample: Sample
     away_seconds: float
-    failing_seconds: float
     reason: str
 
 
@@ -149,7 +142,7 @@ class SharedSlots:
 
         Raises:
             LimiterUnavailableError: If Redis cannot be reached, or this is closed.
-            ProviderUnreachableError: If the server has been away for too long, or has answered the model's calls only with errors.
+            ProviderUnreachableError: If the server has been away for too long.
         """
         if self.enter_at_once(tenant):
             return
@@ -296,8 +289,6 @@ class SharedSlots:
             answer = await self._ask(want, after)
         if answer.away_seconds >= self._slots.outage_seconds:
             self._fail(ProviderUnreachableError(answer.reason, answer.away_seconds))
-        elif answer.failing_seconds >= self._slots.outage_seconds:
-            self._fail(ModelFailingError(answer.reason, answer.failing_seconds))
 
     async def _ask(self, want: int, after: State | None = None) -> _Answer:
         now = self._clock()
@@ -319,9 +310,7 @@ class SharedSlots:
         found, failing = f"{slots.key}:found", f"{slots.key}:errors"
         keys = (slots.key, slots.epoch, found, slots.outage, failing, slots.holds, f"{slots.key}:tenants")
         answer = await self._script(keys=keys, args=arguments)
-        share, demand, version, state, age, away, reason, fails, failing, *sums, of_kept, kept, entitled = (
-            answer
-        )
+        share, demand, version, state, age, away, reason, fails, *sums, of_kept, kept, entitled = answer
         self._share, self._of_kept, self._kept = int(share), of_kept, kept
         self._entitled = frozenset(name.decode() for name in entitled)
         self._lapses = now + LASTING_SECONDS - _MARGIN_SECONDS
@@ -333,9 +322,7 @@ class SharedSlots:
         missing = self._state.enough - seen.ended
         can_change = self._state.before or self._state.limit < self._ceiling
         self._enough = missing if missing > 0 and can_change else sys.maxsize
-        return _Answer(
-            self._share, demand, self._version, self._state, seen, away / 1e6, failing / 1e6, reason.decode()
-        )
+        return _Answer(self._share, demand, self._version, self._state, seen, away / 1e6, reason.decode())
 
     def _tenants(self) -> dict[str, tuple[int, int]]:
         """How many calls of each tenant have a slot, and how many wait, where tenants share the model."""

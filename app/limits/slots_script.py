@@ -1,6 +1,5 @@
 """What Redis does at one go for the calls in flight. All times in it are microseconds of Redis's own clock."""
 
-from app.limits.holds import GIVES_UP
 from app.limits.scripts import SHOWN_HOLD_SECONDS
 
 SETTLING_SECONDS = 2.5
@@ -48,7 +47,7 @@ end
 
 local function note(outage, news, reason)
   if news == 'back' and redis.call('DEL', outage) == 1 then
-    redis.call('HDEL', KEYS[6], model, GIVES_UP .. model)
+    redis.call('HDEL', KEYS[6], model)
   end
   if news == 'away' and redis.call('EXISTS', outage) == 0 then
     redis.call('HSET', outage, 'since', whole(now), 'probe', whole(now + FIRST_PROBE), 'interval', FIRST_PROBE, 'words', reason)
@@ -129,7 +128,6 @@ local function hold(outage, lasts, longest)
   local away_for = now - away[1]
   share, first = 0, 0
   if away_for >= lasts then
-    redis.call('HDEL', KEYS[6], model, GIVES_UP .. model)
     if redis.call('PTTL', outage) > GIVEN_UP / 1000 then redis.call('PEXPIRE', outage, GIVEN_UP / 1000) end
   else
     redis.call('PEXPIRE', outage, FORGOTTEN / 1000)
@@ -140,16 +138,14 @@ local function hold(outage, lasts, longest)
       share = in_use + 1
     end
     if away[2] - now >= SHOWN_HOLD then
-      local gives_up = string.format('%.3f', (away[1] + lasts) / 1000000)
-      redis.call('HSET', KEYS[6], model, string.format('%.3f %s', away[2] / 1000000, away[4]), GIVES_UP .. model, gives_up)
+      redis.call('HSET', KEYS[6], model, string.format('%.3f %s', away[2] / 1000000, away[4]))
       redis.call('EXPIRE', KEYS[6], 86400)
     end
   end
   return away_for, away[4]
 end
 local away_for, reason = hold(KEYS[4], give_up, LONGEST_PROBE)
-local failing_for = -1
-if away_for < 0 then failing_for, reason = hold(KEYS[5], give_up, LONGEST_MODEL_PROBE) end
+if away_for < 0 then hold(KEYS[5], math.huge, LONGEST_MODEL_PROBE) end
 
 local room = math.max(0, share - in_use)
 for name, calls in pairs(tenants) do tenants[name] = calls[1] + math.min(calls[2], room) end
@@ -166,7 +162,7 @@ end
 local sums = redis.call('HMGET', KEYS[3], unpack(SUMS))
 for i = 1, #SUMS do sums[i] = sums[i] or '0' end
 sums[#sums + 1], sums[#sums + 2], sums[#sums + 3] = first, kept, entitled
-return {share, demand, known[1], known[2], now - known[4], away_for, reason, redis.call('EXISTS', KEYS[5]), failing_for, unpack(sums)}
+return {share, demand, known[1], known[2], now - known[4], away_for, reason, redis.call('EXISTS', KEYS[5]), unpack(sums)}
 """.replace("SETTLING", _microseconds(SETTLING_SECONDS))
     .replace("TURN", _microseconds(TURN_SECONDS))
     .replace("KEPT_OF", str(KEPT_OF))
@@ -179,7 +175,6 @@ return {share, demand, known[1], known[2], now - known[4], away_for, reason, red
     .replace("LONGEST_PROBE", _microseconds(LONGEST_PROBE_SECONDS))
     .replace("FORGOTTEN", _microseconds(FORGOTTEN_SECONDS))
     .replace("GIVEN_UP", _microseconds(GIVEN_UP_SECONDS))
-    .replace("GIVES_UP", f"'{GIVES_UP}'")
 )
 """Gives a process its share of the calls that may be in flight at once, for ``ARGV[5]``; others get it back after that.
 
@@ -193,10 +188,11 @@ long an outage is given up; the news of the model and the reason for it, and its
 last, as JSON, of each of the tenants that share the model how many calls are in flight and how many wait.
 
 Answers the share, the demand of all processes, version, text and age of the state, how long the connection has been away (-1: it is
-not) and the reason, whether the model is and for how long (-1: it is not, or the connection is away), and the sample; how much of the share is of the slots that are kept, how many are kept in all, and for whom.
+not) and the reason, whether the model is, and the sample; how much of the share is of the slots that are kept, how many are kept in all, and for whom.
 
 A share may be less than what is in flight: no call starts then until so many have ended, and all in flight are counted.
 What others do not want is free for all; where all want more than there is, each gets the same, as soon as those that
 have more have finished their calls. Where there are more processes than slots, they take turns. While the connection is away, one process at a
-time has a share for one call, the probe. So it is while a model's server answers all its calls with errors. Both are given up alike.
+time has a share for one call, the probe. So it is while a model's server answers all its calls with errors, but that is never given
+up: each of these calls counts as an attempt of its item, so that a few prompts that no server can take don't hold up the others for ever.
 """

@@ -32,7 +32,7 @@ SMALL_BYTES = 8 * 1024 * 1024
 """A file of more bytes is large."""
 SMALL_PLACES, SMALL_MEMORY, LARGE_MEMORY = 2, 120 * 1024 * 1024, 240 * 1024 * 1024
 """Two small files and a large one are read at a time; so much memory may each take."""
-ALL_MEMORY = 256 * 1024 * 1024
+ALL_MEMORY = 288 * 1024 * 1024
 """Bytes that all may take; beyond it the largest is ended, and tried again."""
 KEPT_MEMORY = 32 * 1024 * 1024
 """A child that has grown by more ends after its task."""

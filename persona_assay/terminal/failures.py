@@ -1,7 +1,6 @@
 """Why a job stopped or waits, in the service's words."""
 
 from collections.abc import Mapping
-from datetime import datetime
 from typing import Any
 
 from rich.text import Text
@@ -11,8 +10,6 @@ from persona_assay.terminal.quantities import counted
 
 Json = Mapping[str, Any]
 
-RESUMED = {"provider_unreachable", "model_failing"}
-"""Reasons of pauses that the service ends itself."""
 MOST_FAILURES = 5
 """Kinds of failed calls shown per job."""
 
@@ -35,8 +32,9 @@ def failure_view(job: Json) -> Text:
         text.append(f": {printable(cause)}.".replace("..", "."))
         if error.get("remedy"):
             follow = "resume" if job["status"] == "paused" else "retry"
-            when = "To resume it now" if job["status_reason"] in RESUMED else "Then run"
             text.append(f"\n{printable(error['remedy'])}", style="default")
+            resumes = job["status_reason"] == "provider_unreachable"
+            when = "To resume it now" if resumes else "Then run"
             text.append(f"\n{when}: assay {follow} {job['id']}", style="default")
         whose = " in ".join(printable(error[part]) for part in ("model", "stage") if error.get(part))
         said = printable(error["detail"]) if error["detail"] != cause else ""
@@ -86,22 +84,7 @@ def failed_asks_words(job: Json) -> list[str]:
 
 def retrying_words(job: Json) -> list[str]:
     """What is tried again and has never succeeded, such as ``Retrying: api.openai.com can't be resolved, 17 attempts``."""
-    held = {found["model"]: found for found in job.get("held") or ()}
     return [
-        printable(
-            f"Retrying: {found['cause']}, {counted(found['attempts'], 'attempt')}."
-            f" {found['remedy']}{_pause_words(held.get(found['model'], {}))}"
-        )
+        printable(f"Retrying: {found['cause']}, {counted(found['attempts'], 'attempt')}. {found['remedy']}")
         for found in job.get("retrying") or ()
     ]
-
-
-def pause_time(held: Json) -> str | None:
-    """When the job pauses for a held model of which no call is answered, such as ``14:10``, in the terminal's time zone."""
-    at = held.get("gives_up_at")
-    return None if at is None else f"{datetime.fromisoformat(at).astimezone():%H:%M}"
-
-
-def _pause_words(held: Json) -> str:
-    at = pause_time(held)
-    return f" The job pauses at {at} if no call is answered." if at else ""

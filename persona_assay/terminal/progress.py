@@ -15,13 +15,7 @@ from rich.table import Table
 from rich.text import Text
 
 from persona_assay.terminal.consoles import printable
-from persona_assay.terminal.failures import (
-    failed_asks_words,
-    failure_view,
-    pause_time,
-    retrying_words,
-    status_words,
-)
+from persona_assay.terminal.failures import failed_asks_words, failure_view, retrying_words, status_words
 from persona_assay.terminal.quantities import SECONDS_PER_MINUTE, counted, dollars, duration, is_free
 
 Json = Mapping[str, Any]
@@ -300,9 +294,7 @@ def _held(found: Json) -> str:
     """Such as ``waiting for groq/llama until 14:02 (daily request limit reached)``, in the terminal's time zone."""
     until = datetime.fromisoformat(found["until"]).astimezone()
     why = f" ({found['reason']})" if found["reason"] else ""
-    pauses = pause_time(found)
-    gives_up = f", the job pauses at {pauses} if no call is answered" if pauses else ""
-    return printable(f"waiting for {found['model']} until {until:%H:%M}{why}{gives_up}")
+    return printable(f"waiting for {found['model']} until {until:%H:%M}{why}")
 
 
 def _failed(stage: Stage) -> Text:

@@ -23,7 +23,7 @@ def dollars(usd: float | None) -> str:
 
 
 def is_free(cost: Mapping[str, Any]) -> bool:
-    """Return whether nothing is to be said about a job's cost, or that of a plan: its models' prices are all zero."""
+    """Return whether a job or a plan costs nothing and no price in it is unknown."""
     unpriced = cost.get("unpriced_calls") or cost.get("unpriced_models")
     return not unpriced and cost["usd_high" if "usd_high" in cost else "usd"] == 0
 

@@ -9,7 +9,6 @@ from typing import Self
 
 import pytest
 
-from app.services.scheduling.outages import PROBE_SECONDS
 from embedded.supervisor import free_port
 from embedded.valkey import EmbeddedValkey
 from tests.databases import Databases
@@ -121,27 +120,6 @@ def test_pauses_the_job_and_costs_no_item(world: FaultyWorld, port: int) -> None
 
 
 MANY = SMALL | {"models": ["openai/writer"], "tasks": ["questionnaire"], "iterations": 3}
-
-
-@pytest.mark.parametrize(
-    "limits", [{"ASSAY_CALL_ATTEMPTS": "4", "ASSAY_OUTAGE_SECONDS": str(OUTAGE_SECONDS)}]
-)
-def test_errors_of_all_calls_pause_the_job_once_and_cost_no_item(world: FaultyWorld, port: int) -> None:
-    with _Server(port) as server:
-        server.fault = 502
-        job_id = world.stack.submit(MANY)
-        assert eventually(lambda: world.stack.job(job_id)["status"] == "paused", 60)
-        paused = world.stack.job(job_id)
-        assert paused["status_reason"] == "model_failing"
-        assert "no call was answered for 0:00:0" in paused["error"]["detail"]
-        assert "it does not work" in paused["error"]["detail"]
-        assert paused["error"]["cause"] == "writer at OpenAI answered only with errors"
-        time.sleep(1.2 * PROBE_SECONDS)
-        assert world.stack.job(job_id)["error"] == paused["error"]
-        server.fault = None
-        assert world.stack.api.post(f"/v1/jobs/{job_id}/resume").is_success
-        job = world.stack.ended(job_id, ENDED_SECONDS)
-    assert (job["status"], job["completeness"]) == ("completed", "full")
 
 
 @pytest.mark.parametrize("limits", [{"ASSAY_CALL_ATTEMPTS": "4"}])

@@ -47,6 +47,10 @@ PUBLIC = frozenset({"/healthz", "/readyz", "/openapi.json", "/docs", SIGN_IN})
 PUBLIC_FOLDERS = ("/static/", "/swagger/", SHARED)
 """Of shared jobs, whoever has a link's token asks: that takes the place of a key."""
 
+METRICS = "/metrics"
+UNPACED = ("/v1/keys", "/keys", "/sign-out")
+"""Beginnings of the paths of changes that never wait for a tenant's other changes."""
+
 FORWARDED = frozenset({"forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"})
 """What proxies add to requests that they pass on."""
 
@@ -385,10 +389,16 @@ async def _keep_rate(request: Request, caller: Caller) -> None:
 
 
 async def _keep_pace(request: Request, caller: Caller) -> None:
-    """Have a change wait if the tenant makes too many of them beside other tenants."""
+    """Delay a change if the tenant makes too many while other tenants are active.
+
+    Keys can always be revoked. Keys that may only read are refused later, and take no turn of others.
+    """
     pace: ChangePace = request.app.state.services.change_pace
-    pace.note_request(caller.tenant)
-    if request.method not in SAFE:
+    path = request.url.path
+    if path != METRICS:
+        pace.note_request(caller.tenant)
+    only_reads = caller.holder is not None and caller.holder.scopes == {KeyScope.READ}
+    if request.method not in SAFE and not only_reads and not path.startswith(UNPACED):
         await pace.wait(caller.tenant)
 
 

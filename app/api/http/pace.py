@@ -8,15 +8,15 @@ from http import HTTPStatus
 from app.api.http.problems import ProblemError
 
 AT_ONCE_SECONDS = 10
-"""The changes of so many seconds may come at once."""
+"""A burst may hold the changes of this many seconds."""
 ACTIVE_SECONDS = 10.0
-"""A tenant is active for so long after a request."""
+"""Time after a request during which its tenant counts as active."""
 LONGEST_WAIT_SECONDS = 10.0
 """A change that would have to wait longer is refused."""
 
 
 class ChangePace:
-    """Spaces out each tenant's changes if there are too many of them (generic cell rate algorithm); one a process.
+    """Spaces out each tenant's changes if there are too many of them (generic cell rate algorithm). One per process.
 
     A tenant that is alone is not slowed down.
 

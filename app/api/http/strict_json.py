@@ -36,6 +36,8 @@ MAX_NESTED = 500_000
 LARGE_BYTES = 32 * 1024
 """A body of so many is parsed and checked on a thread, in pieces so small that it gives way to other requests between them; parsing a small
 one takes less time than going to a thread."""
+TURN_BYTES = 1024 * 1024
+"""Bodies of one tenant that are as long are parsed and handled one by one."""
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"?', re.DOTALL)
 _STEPS = bytes.maketrans(b"[{]}", b"\x01\x01\xff\xff")
 _NO_BRACKETS = bytes(set(range(256)) - set(b"[{]}"))
@@ -166,18 +168,19 @@ def _float(literal: str) -> float:
 
 
 _turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-"""By tenant; there while a request holds it or waits for it."""
+"""Locks by tenant; each exists while a request uses it."""
 
 
 class StrictRequest(Request):
     """A request whose body is read within its limits (:mod:`app.api.http.limits`), and by :func:`loads`.
 
     Attributes:
-        turn: Holds the tenant's turn from the parsing of a large body to the end of the request: parsed, a body takes thirty times
-            its length.
+        turn: Holds the tenant's turn from the parsing of a body of :data:`TURN_BYTES` to the end of the request: parsed, a body takes
+            thirty times its length.
     """
 
     turn: AsyncExitStack
+    _has_turn = False
     _checked: Any = None
 
     async def body(self) -> bytes:
@@ -194,9 +197,10 @@ class StrictRequest(Request):
     async def sent(self) -> Any:
         """The body as JSON, as it was sent."""
         if not hasattr(self, "_json"):
-            if len(await self.body()) >= LARGE_BYTES:
-                lock = _turns.setdefault(self._tenant, asyncio.Lock())
+            if not self._has_turn and len(await self.body()) >= TURN_BYTES:
+                lock = _turns.setdefault(self._owner, asyncio.Lock())
                 await self.turn.enter_async_context(lock)
+                self._has_turn = True
             self._json = await self.make(partial(loads, await self.body()))
         return self._json
 
@@ -219,10 +223,10 @@ class StrictRequest(Request):
         """What a function makes of the body: of a large one on a thread."""
         if len(await self.body()) < LARGE_BYTES:
             return work()
-        return await on_a_thread(self._tenant, work)
+        return await on_a_thread(self._owner, work)
 
     @property
-    def _tenant(self) -> str:
+    def _owner(self) -> str:
         caller: Caller | None = getattr(self.state, "caller", None)
         return "" if caller is None else caller.tenant
 

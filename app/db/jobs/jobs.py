@@ -400,19 +400,17 @@ class PausedJob(NamedTuple):
 
     id: str
     tenant: str
-    reason: str
     error: dict[str, Any] | None
     resumptions: int
     paused_seconds: float
 
 
-async def paused_jobs(
-    connection: AsyncConnection, reasons: Collection[str], job_id: str | None = None
-) -> list[PausedJob]:
-    """The jobs of all tenants that are paused for one of the reasons; or the one of this id, which is locked then, if it still is."""
+async def paused_jobs(connection: AsyncConnection, reason: str, job_id: str | None = None) -> list[PausedJob]:
+    """The jobs of all tenants that are paused for a reason; or the one of this id, which is locked then, if it still is."""
     paused_seconds = cast(func.extract("epoch", func.clock_timestamp() - Job.updated_at), Double)
-    columns = Job.id, Job.tenant, Job.status_reason, Job.error, Job.resumptions, paused_seconds
-    statement = select(*columns).where(Job.status == JobStatus.PAUSED.value, Job.status_reason.in_(reasons))
+    statement = select(Job.id, Job.tenant, Job.error, Job.resumptions, paused_seconds).where(
+        Job.status == JobStatus.PAUSED.value, Job.status_reason == reason
+    )
     if job_id is not None:
         statement = statement.where(Job.id == job_id).with_for_update()
     return [PausedJob(*row) for row in await connection.execute(statement)]
@@ -425,14 +423,13 @@ async def count_resumption(connection: AsyncConnection, job_id: str) -> None:
 
 
 async def forget_resumptions(connection: AsyncConnection, job_id: str) -> None:
-    """Reset the count of resumptions if the server, or the failing model, has answered a call since the last one."""
+    """Reset the count of resumptions if the server that is away again has answered a call since the last one."""
     await connection.execute(
         text(
             "UPDATE jobs SET resumptions = 0 WHERE id = :job AND resumptions > 0 AND EXISTS"
             " (SELECT FROM calls JOIN shards ON shards.id = calls.shard_id WHERE shards.job_id = :job"
             " AND calls.outcome = 'ok' AND calls.started_at > jobs.resumed_at"
-            " AND CASE jobs.status_reason WHEN 'model_failing' THEN calls.connection || '/' || calls.model = jobs.error ->> 'model'"
-            " ELSE calls.connection = split_part(jobs.error ->> 'model', '/', 1) END)"
+            " AND calls.connection = split_part(jobs.error ->> 'model', '/', 1))"
         ),
         {"job": job_id},
     )

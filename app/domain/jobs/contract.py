@@ -157,10 +157,6 @@ class HeldModel(Answer):
     model: str
     until: datetime
     reason: str | None = Field(description="For example, a daily limit used up; `null` if unknown.")
-    gives_up_at: datetime | None = Field(
-        None,
-        description="When the job pauses if no call is answered by then; `null` if it waits for `until`.",
-    )
 
 
 class Retrying(Answer):

@@ -33,8 +33,6 @@ NO_MODEL = "model_not_found"
 """OpenAI's code for a model that does not exist; also ours for providers that say so in words."""
 NO_SYSTEM_MESSAGE = "system_message_not_supported"
 """Our code for a model whose chat template, or whose provider, takes no system message."""
-MODEL_FAILING = "model_failing"
-"""Why a job is paused one of whose models has been answered only with errors for too long."""
 BOUND_EXCEEDED = "bound_exceeded"
 """Why a job is paused whose model keeps billing more than is reserved for its calls."""
 PRICE_UNKNOWN = "price_unknown"
@@ -67,7 +65,6 @@ _CAUSES: Mapping[str, str] = {
     "invalid_model": _NO_MODEL,
     "key_unreadable": "the stored key of {who} can't be decrypted",
     "malformed_reply": "{who} does not answer in the connection's wire format",
-    MODEL_FAILING: "{model} at {who} answered only with errors",
     "model_decommissioned": "{who} no longer serves {model}",
     "model_not_found": _NO_MODEL,
     "not_found_error": _NO_MODEL,
@@ -125,8 +122,6 @@ _REMEDIES: Mapping[str, str] = {
     "invalid_model": _MODEL,
     "key_unreadable": "Give the connection its key again.",
     "malformed_reply": "Correct the connection's kind (wire format) or base URL.",
-    MODEL_FAILING: "The job resumes automatically after 1 hour, and if no call is answered then, after 4 and 16 hours more."
-    " Resume it sooner once the model works again, or submit with another model.",
     "model_decommissioned": "Submit with another model.",
     "model_not_found": _MODEL,
     "no_score": "Check the verdicts' replies and errors. A higher `max_tokens` or another judge may help.",
@@ -175,12 +170,12 @@ def cause(code: str, status: int | None, model: str, detail: str | None = None) 
 
 
 def remedy(code: str, status: int | None = None, model: str = "", *, repeated: bool = False) -> str:
-    """What to do about it, in sentences.
+    """Return what to do about a failure, in sentences.
 
     Args:
-        code: As of :func:`cause`.
-        status: As of :func:`cause`.
-        model: As of :func:`cause`.
+        code: The failure's code.
+        status: Its HTTP status.
+        model: The model's full name.
         repeated: Whether the service repeats the call itself if that may help.
     """
     by_status = {**_REMEDIES_BY_STATUS, **(_REPEATED_BY_STATUS if repeated else {})}

@@ -185,7 +185,7 @@ class BatchCaller:
         try:
             reply = await read_text(claim.tenant, answer, partial(self.chat.decode, model.connection))
         except ModelCallError as error:
-            self._account(unanswered_row(attempt, passed, error, self.prices), attempt)
+            self._account(unanswered_row(attempt, passed, error, self.prices, request), attempt)
             raise
         reply = believed(reply, request)
         self._account(answered_row(attempt, passed, reply, self.prices), attempt)

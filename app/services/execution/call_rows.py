@@ -140,9 +140,12 @@ class Attempt(NamedTuple):
     batch_id: int | None = None
 
 
-def unanswered_row(attempt: Attempt, latency_ms: float, error: ModelCallError, prices: PriceBook) -> CallRow:
+def unanswered_row(
+    attempt: Attempt, latency_ms: float, error: ModelCallError, prices: PriceBook, request: ChatRequest
+) -> CallRow:
     """Row of a call that gave no answer."""
-    return _row(attempt, latency_ms, None, error.usage, _cost(attempt, error.usage, prices))._replace(
+    usage = error.usage if _is_plausible(error.usage, request) else None
+    return _row(attempt, latency_ms, None, usage, _cost(attempt, usage, prices))._replace(
         outcome=error.kind.value,
         code=error.code,
         http_status=error.status,
@@ -159,10 +162,14 @@ def lost_row(attempt: Attempt, latency_ms: float, code: str, prices: PriceBook) 
 
 def believed(reply: ChatReply, request: ChatRequest) -> ChatReply:
     """Return a reply without its counts if these have too few tokens for the prompt; the call's cost is unknown then."""
-    usage = reply.usage
-    if usage is None or request.characters <= LONGEST_TOKEN * usage.input_tokens + SHORT_TEXT:
+    if reply.usage is None or _is_plausible(reply.usage, request):
         return reply
-    return reply._replace(usage=None, reported_usd=usage.reported_usd)
+    return reply._replace(usage=None, reported_usd=reply.usage.reported_usd)
+
+
+def _is_plausible(usage: Usage | None, request: ChatRequest) -> bool:
+    """Return whether counts have enough tokens for the prompt."""
+    return usage is not None and request.characters <= LONGEST_TOKEN * usage.input_tokens + SHORT_TEXT
 
 
 def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:

@@ -11,13 +11,11 @@ import structlog
 
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
-from app.domain.providers.failure import MODEL_FAILING
 from app.domain.providers.model import ChatReply, ChatRequest, Message, Model
 from app.ports import (
     CallOutcome,
     ChatModel,
     ModelCallError,
-    ModelFailingError,
     Observation,
     PriceBook,
     ProviderUnreachableError,
@@ -184,7 +182,7 @@ class ModelCaller:
             except HeldBackError:
                 attempts.made -= 1
             except ProviderUnreachableError as error:
-                raise stop.fail(_given_up(error, model)) from error
+                raise stop.fail(_unreachable(error, model)) from error
             except ModelCallError as error:
                 if not is_doubted:  # else it was decided while the call was on trial
                     await self._end_run(error, kind, key, stop)
@@ -261,7 +259,9 @@ class ModelCaller:
                 raise
             except ModelCallError as error:
                 took = _milliseconds(started)
-                exceeded = self._record(unanswered_row(sent, took, error, self._prices), sent, permit)
+                exceeded = self._record(
+                    unanswered_row(sent, took, error, self._prices, request), sent, permit
+                )
                 if exceeded is not None:
                     await asyncio.shield(exceeded.done)
                 self._limiter.observe(model.connection, model.name, _observed_failure(error, request, took))
@@ -323,11 +323,9 @@ class ModelCaller:
             await asyncio.sleep((error.retry_after or 0) + random.uniform(0, longest))  # noqa: S311 - jitter
 
 
-def _given_up(error: ProviderUnreachableError, model: Model) -> JobMustStopError:
-    lasted = f"for {timedelta(seconds=round(error.seconds))} (h:mm:ss): {error}"
-    if isinstance(error, ModelFailingError):
-        return JobMustStopError(MODEL_FAILING, f"no call was answered {lasted}", model.full_name)
-    words = f"the provider's server could not be reached {lasted}"
+def _unreachable(error: ProviderUnreachableError, model: Model) -> JobMustStopError:
+    lasted = timedelta(seconds=round(error.seconds))
+    words = f"the provider's server could not be reached for {lasted} (h:mm:ss): {error}"
     return JobMustStopError(PROVIDER_UNREACHABLE, words, model.full_name)
 
 

@@ -5,7 +5,7 @@
 | of the job (no credit, key refused) | | no, and the job stops | |
 | of the item (prompt too long, filtered) | | no | |
 | rate limit (429) | no | 200 times with all others | what the limiter says |
-| of a server that is away, or overloaded for all calls of the model | no | until the job pauses for it | as any other, and what the limiter says |
+| of a server that is away | no | for as long as the outage lasts | as any other, and what the limiter says |
 | a reply that can't be read | yes | once | as any other |
 | any other that may pass | yes | as often as the policy allows | what the provider asks, and up to twice as long each time |
 
@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from http import HTTPStatus
 
-from app.domain.providers.failure import MODEL_FAILING
 from app.domain.providers.model import Model, Stage
 from app.ports import FailureKind, ModelCallError
 
@@ -28,9 +27,6 @@ MOST_DOUBLINGS = 10
 
 PROVIDER_UNREACHABLE = "provider_unreachable"
 """Why a job is paused whose provider's server has been away for too long."""
-
-RESUMED = frozenset({PROVIDER_UNREACHABLE, MODEL_FAILING})
-"""Reasons of pauses that :mod:`app.services.scheduling.outages` ends."""
 
 
 class JobMustStopError(Exception):

@@ -10,7 +10,7 @@ from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import ENDING, JobStatus
 from app.domain.providers.failure import PRICE_UNKNOWN, cause, remedy
 from app.services.errors import CallNotAllowedError, internal_cause
-from app.services.execution.retries import RESUMED, JobMustStopError
+from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 
 log = structlog.get_logger(__name__)
 
@@ -54,7 +54,7 @@ async def halt_job(
 
     A job that has got somewhere, or has a batch at its provider, is paused: what is paid for is kept, and it can be resumed once
     the cause is mended. So is one whose first calls of a kind all fail alike, one whose model has no price any more, and one whose
-    provider can't be reached or answers only with errors, which :mod:`app.services.scheduling.outages` resumes. One
+    provider can't be reached, which :mod:`app.services.scheduling.outages` resumes. One
     whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
 
     Returns:
@@ -63,7 +63,7 @@ async def halt_job(
     detail = stop_error(error)
     try:
         async with engine.begin() as connection:
-            paused = error.alike is not None or error.code in {*RESUMED, PRICE_UNKNOWN}
+            paused = error.alike is not None or error.code in {PROVIDER_UNREACHABLE, PRICE_UNKNOWN}
             hopeless = not (
                 paused
                 or await jobs.any_reply(connection, job_id)
@@ -80,7 +80,7 @@ async def halt_job(
                 await batches.hasten(connection, job_id)
                 if hopeless:
                     await batches.give_up(connection, job_id, batches.GIVE_UP_SECONDS)
-                if error.code in RESUMED:
+                if error.code == PROVIDER_UNREACHABLE:
                     await jobs.forget_resumptions(connection, job_id)
     except SQLAlchemyError as failure:
         log.exception("job not stopped", code=error.code)

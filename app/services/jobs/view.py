@@ -111,7 +111,7 @@ async def _held(job: JobRow, usage: Sequence[UsageRow], holds: Holds) -> list[He
     named = [one.get("model") if isinstance(one, dict) else one for one in asked]
     models = sorted({row.model for row in usage}.union(name for name in named if isinstance(name, str)))
     return [
-        HeldModel(model=model, until=hold.until, reason=hold.reason or None, gives_up_at=hold.gives_up_at)
+        HeldModel(model=model, until=hold.until, reason=hold.reason or None)
         for model, hold in (await holds(models)).items()
     ]
 

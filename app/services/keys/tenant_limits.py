@@ -133,11 +133,11 @@ async def resume_tenant(engine: AsyncEngine, tenant: str) -> int:
     async with engine.begin() as connection:
         await lock(connection, _lock_of(tenant))
         await tenant_limits.set_paused(connection, tenant, paused=False)
-        paused = await jobs.paused_jobs(connection, [TENANT_PAUSED])
+        paused = await jobs.paused_jobs(connection, TENANT_PAUSED)
     resumed = 0
     for job_id in [job.id for job in paused if job.tenant == tenant]:
         async with engine.begin() as connection:
-            if await jobs.paused_jobs(connection, [TENANT_PAUSED], job_id):
+            if await jobs.paused_jobs(connection, TENANT_PAUSED, job_id):
                 moved = await jobs.move(connection, job_id, leave=[JobStatus.PAUSED], to=JobStatus.QUEUED)
                 if moved:
                     await shards.withdraw(connection, job_id)

@@ -1,4 +1,4 @@
-"""Resumes jobs paused by a provider's outage once its server is reachable again, and those of a failing model after a while."""
+"""Resumes jobs paused by a provider's outage once its server is reachable again."""
 
 import asyncio
 import contextlib
@@ -9,7 +9,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.engine import single_statements
 from app.db.jobs import jobs
-from app.domain.providers.failure import MODEL_FAILING
 from app.ports import ModelCallError, ProviderProbe, Queue
 from app.services.execution.call_outcomes import AWAY, outcome_of
 from app.services.execution.retries import PROVIDER_UNREACHABLE
@@ -20,15 +19,10 @@ log = structlog.get_logger(__name__)
 
 PROBE_SECONDS = 30.0
 """How often the servers are tried of which jobs wait."""
-_MINUTE, _HOUR = 60.0, 3600.0
-WAIT_SECONDS = {
-    PROVIDER_UNREACHABLE: [0.0, *(_MINUTE * 4**number for number in range(5))],
-    MODEL_FAILING: [_HOUR * 4**number for number in range(3)],
-}
-"""Pauses before each resumption without an answered call between; after the last one the job stays paused.
-
-The empty request that tries a server says whether it is reachable, but nothing of a model: only the job's own calls do.
-"""
+FIRST_WAIT_SECONDS = 60.0
+"""Pause before the second resumption without an answered call between; each further one takes four times as long."""
+MOST_RESUMPTIONS = 6
+"""Resumptions without an answered call between, after which the job stays paused: its server answers probes but no calls."""
 
 
 @contextlib.asynccontextmanager
@@ -52,7 +46,7 @@ async def resuming(
 async def resume_reachable(engine: AsyncEngine, queue: Queue, probe: ProviderProbe, window: int) -> list[str]:
     """Try each server once of which jobs wait that are due, resume those whose server answers, and return their ids."""
     async with single_statements(engine) as connection:
-        found = await jobs.paused_jobs(connection, WAIT_SECONDS)
+        found = await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE)
     paused = [job for job in found if _is_due(job)]
     servers = list({_server(job) for job in paused})
     # One that lets us wait keeps nobody from the others.
@@ -68,8 +62,10 @@ async def resume_reachable(engine: AsyncEngine, queue: Queue, probe: ProviderPro
 
 def _is_due(job: jobs.PausedJob) -> bool:
     """Return whether to resume the job, based on its failed resumptions."""
-    waits = WAIT_SECONDS[job.reason]
-    return job.resumptions < len(waits) and job.paused_seconds >= waits[job.resumptions]
+    if job.resumptions == 0:
+        return True
+    wait = FIRST_WAIT_SECONDS * 4 ** (job.resumptions - 1)
+    return job.resumptions < MOST_RESUMPTIONS and job.paused_seconds >= wait
 
 
 def _server(job: jobs.PausedJob) -> tuple[str, str]:
@@ -92,7 +88,7 @@ async def _is_reached(probe: ProviderProbe, connection: str, tenant: str) -> boo
 async def _resume(engine: AsyncEngine, queue: Queue, job_id: str, window: int) -> bool:
     async with engine.begin() as connection:
         # Somebody may have paused, resumed or cancelled it meanwhile.
-        if not await jobs.paused_jobs(connection, WAIT_SECONDS, job_id):
+        if not await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE, job_id):
             return False
         announced = await queue_again(connection, job_id, window)
         await jobs.count_resumption(connection, job_id)

@@ -3,16 +3,13 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
 
-import pytest
 from redis.asyncio import Redis
 
 from app.limits.holds import HOLDS_KEY, read_holds
 from app.limits.outage import FAILING_IN_A_ROW, Outage
 from app.limits.shared_slots import SharedSlots, Slots
-from app.limits.slots_script import GIVEN_UP_SECONDS
-from app.ports import CallOutcome, ModelFailingError, Observation
+from app.ports import CallOutcome, Observation
 from app.redis_server import RedisServer
 
 PATIENCE = 60.0
@@ -24,17 +21,14 @@ def failed(call: int) -> Observation:
 
 
 @asynccontextmanager
-async def processes(
-    url: str, models: Sequence[str], outage_seconds: float = 600.0
-) -> AsyncIterator[tuple[list[SharedSlots], Redis]]:
+async def processes(url: str, models: Sequence[str]) -> AsyncIterator[tuple[list[SharedSlots], Redis]]:
     """What a process each has of these models of one connection, all of which have answered; and their Redis."""
     async with AsyncExitStack() as stack:
         made = []
         for number, model in enumerate(models):
             redis = await stack.enter_async_context(RedisServer(url).client(5))
             keys = (f"it/{model}", model, "epoch", "outage", HOLDS_KEY)
-            slots = Slots(*keys, None, f"worker{number}", 120.0, outage_seconds)
-            made.append(SharedSlots(redis, slots, Outage()))
+            made.append(SharedSlots(redis, Slots(*keys, None, f"worker{number}", 120.0, 600.0), Outage()))
             stack.push_async_callback(made[-1].close)
             await ended(made[-1], ANSWERED)
         yield made, redis
@@ -99,23 +93,10 @@ async def test_people_are_told_why_nothing_goes(redis_url: str) -> None:
         await until(lambda: read_holds(redis, ["it/m"]))
         hold = (await read_holds(redis, ["it/m"]))["it/m"]
         assert hold.reason == "all calls end in an error: 500: Internal Server Error"
-        assert hold.gives_up_at is not None
-        assert 0 < (hold.gives_up_at - datetime.now(UTC)).total_seconds() <= 600
         worker.observe(ANSWERED)
         await asyncio.wait_for(waiting, PATIENCE)
         worker.release()
         assert await read_holds(redis, ["it/m"]) == {}
-
-
-async def test_it_is_given_up_in_the_time_that_the_operator_set_and_tried_anew(redis_url: str) -> None:
-    async with processes(redis_url, ["m", "m"], outage_seconds=0.5) as ([worker, other], redis):
-        await fail(worker, redis)
-        for each in (worker, other):
-            with pytest.raises(ModelFailingError, match="all calls end in an error: 500"):
-                await asyncio.wait_for(each.enter(), PATIENCE)
-        assert 0 < await redis.pttl("m:errors") <= 1000 * GIVEN_UP_SECONDS
-        await redis.delete("m:errors")  # as if that time had passed: keys expire by the server's clock
-        await asyncio.wait_for(ended(other, ANSWERED), PATIENCE)
 
 
 async def test_other_models_of_the_connection_are_called(redis_url: str) -> None:

@@ -42,10 +42,6 @@ class TestFailures:
         same_words = job("failed", error=ERROR | {"cause": ERROR["detail"]}, failures=[FAILURE])
         assert failure_view(same_words).plain.endswith("\nConcerns lab/judge in judging.")
 
-    def test_tell_nobody_to_resume_what_resumes_by_itself(self) -> None:
-        paused = job("paused", error=ERROR, status_reason="model_failing")
-        assert f"To resume it now: assay resume {paused['id']}" in failure_view(paused).plain
-
     def test_are_counted_beyond_the_most_frequent(self) -> None:
         failed = job("failed", error=None, failures=[FAILURE] * (MOST_FAILURES + 2))
         assert failure_view(failed).plain.endswith(
@@ -88,20 +84,6 @@ class TestRetrying:
             "Retrying: api.openai.com can't be resolved, 17 attempts. Check that the server is running."
         )
         assert "waiting for" not in line
-
-    def test_says_when_the_service_gives_up(self) -> None:
-        retrying = {"model": "openai/gpt", "attempts": 17, "cause": "gpt is down", "remedy": "Repeated."}
-        at = datetime(2026, 11, 22, 14, 10, tzinfo=UTC)
-        held = {
-            "model": "openai/gpt",
-            "until": at.isoformat(),
-            "reason": "502",
-            "gives_up_at": at.isoformat(),
-        }
-        told = f"he job pauses at {at.astimezone():%H:%M} if no call is answered"
-        line = JobProgress(job(retrying=[retrying], held=[held])).line()
-        assert line.endswith(f"Retrying: gpt is down, 17 attempts. Repeated. T{told}.")
-        assert f"(502), t{told}" in JobProgress(job(held=[held])).line()
 
 
 class TestHolds:

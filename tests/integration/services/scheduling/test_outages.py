@@ -9,7 +9,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.execution.result_rows import ResultWriter
 from app.db.jobs import jobs
 from app.domain.jobs.status import ACTIVE, JobStatus
-from app.domain.providers.failure import MODEL_FAILING
 from app.ports import FailureKind, ModelCallError
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 from app.services.execution.stopping import halt_job
@@ -57,12 +56,11 @@ class SlowAndBroken(Provider):
             raise LOADING
 
 
-async def unreachable_job(
-    engine: AsyncEngine, model: str = "simulated/sim-faithful", code: str = PROVIDER_UNREACHABLE
-) -> str:
+async def unreachable_job(engine: AsyncEngine, model: str = "simulated/sim-faithful") -> str:
     job = await new_job(engine)
-    assert await halt_job(engine, job.id, JobMustStopError(code, "refused", model)) is None
-    assert await standing(engine, job.id) == ("paused", code)
+    error = JobMustStopError(PROVIDER_UNREACHABLE, "refused", model)
+    assert await halt_job(engine, job.id, error) is None
+    assert await standing(engine, job.id) == ("paused", PROVIDER_UNREACHABLE)
     return job.id
 
 
@@ -104,7 +102,7 @@ class TestResumeReachable:
         deps = control_dependencies(engine, queue, WINDOW)
         job = await unreachable_job(engine)
         async with engine.connect() as connection:
-            [paused] = await jobs.paused_jobs(connection, [PROVIDER_UNREACHABLE])
+            [paused] = await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE)
         await pause_job(deps, paused.tenant, job)
         assert await standing(engine, job) == ("paused", PAUSED_BY_USER)
         other = (await new_job(engine)).id
@@ -114,16 +112,10 @@ class TestResumeReachable:
         assert await standing(engine, other) == ("paused", PAUSED_BY_USER)
 
 
-async def pause_again(
-    engine: AsyncEngine, job_id: str, minutes: float, code: str = PROVIDER_UNREACHABLE
-) -> None:
+async def pause_again(engine: AsyncEngine, job_id: str, minutes: float) -> None:
     """Pauses a resumed job once more; so many minutes pass."""
-    error = JobMustStopError(code, "refused", "simulated/sim-faithful")
+    error = JobMustStopError(PROVIDER_UNREACHABLE, "refused", "simulated/sim-faithful")
     assert await halt_job(engine, job_id, error) is None
-    await pass_time(engine, minutes)
-
-
-async def pass_time(engine: AsyncEngine, minutes: float) -> None:
     await execute(
         engine, "UPDATE jobs SET updated_at = updated_at - :past * interval '1 minute'", past=minutes
     )
@@ -137,44 +129,13 @@ class TestResumptionsInVain:
         for minutes in (1, 4, 16, 64, 256):
             await pause_again(engine, job, minutes - 0.5)
             assert await resume_reachable(engine, queue, provider, WINDOW) == []
-            await pass_time(engine, 1)
+            await execute(engine, "UPDATE jobs SET updated_at = updated_at - interval '1 minute'")
             assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
         await pause_again(engine, job, 100_000)
         probes = len(provider.probed)
         assert await resume_reachable(engine, queue, provider, WINDOW) == []
         assert len(provider.probed) == probes
         assert await standing(engine, job) == ("paused", PROVIDER_UNREACHABLE)
-
-    async def test_wait_for_hours_where_it_is_the_model_that_fails(self, engine: AsyncEngine) -> None:
-        provider, queue = Provider(), RecordingQueue()
-        job = await unreachable_job(engine, code=MODEL_FAILING)
-        for hours in (1, 4, 16):
-            await pass_time(engine, 60 * hours - 0.5)
-            assert await resume_reachable(engine, queue, provider, WINDOW) == []
-            await pass_time(engine, 1)
-            assert await resume_reachable(engine, queue, provider, WINDOW) == [job]
-            await pause_again(engine, job, 0, MODEL_FAILING)
-        await pass_time(engine, 100_000)
-        assert await resume_reachable(engine, queue, provider, WINDOW) == []
-        assert await standing(engine, job) == ("paused", MODEL_FAILING)
-
-    @pytest.mark.parametrize("model", ["sim-faithful", "other"])
-    async def test_of_a_failing_model_are_forgotten_only_once_that_model_answers(
-        self, engine: AsyncEngine, model: str
-    ) -> None:
-        job = await unreachable_job(engine, code=MODEL_FAILING)
-        await pass_time(engine, 61)
-        assert await resume_reachable(engine, RecordingQueue(), Provider(), WINDOW) == [job]
-        claim = await claimed(engine, job)
-        await ResultWriter(engine).write(
-            {(claim.shard_id, claim.token): [call_row(claim)._replace(model=model)]}
-        )
-        await execute(
-            engine, "UPDATE jobs SET resumed_at = (SELECT min(started_at) FROM calls) - interval '1 s'"
-        )
-        await pause_again(engine, job, 0, MODEL_FAILING)
-        [row] = await execute(engine, "SELECT resumptions FROM jobs")
-        assert row[0] == (0 if model == "sim-faithful" else 1)
 
     @pytest.mark.parametrize("connection", ["simulated", "other"])
     async def test_are_forgotten_once_the_same_server_answers_a_call(

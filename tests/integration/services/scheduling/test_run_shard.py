@@ -75,7 +75,7 @@ class Provider(NoLimits):
             await self.gate.wait()
         if self.error is not None:
             raise self.error
-        return ChatReply("2" if "judging" in self.calls[-1] else self.text, FinishReason.STOP, Usage(10, 4))
+        return ChatReply("2" if "judging" in self.calls[-1] else self.text, FinishReason.STOP, Usage(100, 4))
 
     def fingerprint(self, request: ChatRequest) -> Fingerprint:
         model = request.model

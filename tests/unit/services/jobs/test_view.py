@@ -47,12 +47,6 @@ def test_the_remedy_of_what_a_filter_refused_blames_no_parameter() -> None:
     assert "parameter" not in filtered.remedy
 
 
-@pytest.mark.parametrize("status", [429, 502, 503])
-def test_the_remedy_of_what_the_service_repeats_tells_nobody_to_repeat_or_wait(status: int) -> None:
-    (told,) = failures_of([failing(f"http_{status}", status)])
-    assert told.remedy.startswith("The service repeats such calls")
-
-
 class TestRetrying:
     def test_is_a_model_whose_calls_have_all_failed_so_far(self) -> None:
         rows = [failing("connection_failed", None), failing("timeout", None)]
