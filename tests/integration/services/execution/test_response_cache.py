@@ -139,14 +139,14 @@ class TestInsideAJob:
         assert found["reuse"] == {
             "same_job": 10,
             "other_job": 0,
-            "input_tokens": 100,
+            "input_tokens": 1_000,
             "output_tokens": 40,
             "usd": None,
             "unpriced_replies": 10,
             "oldest": found["reuse"]["oldest"],
             "by_model": [
                 {"stage": "judging", "model": "simulated/sim-judge", "same_job": 10, "other_job": 0}
-                | {"input_tokens": 100, "output_tokens": 40, "usd": None, "unpriced_replies": 10}
+                | {"input_tokens": 1_000, "output_tokens": 40, "usd": None, "unpriced_replies": 10}
             ],
         }
         assert found["usage"]["calls"] == 2

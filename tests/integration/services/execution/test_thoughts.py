@@ -191,7 +191,9 @@ class TestThoughts:
         self, worker: Worker, provider: OverHttp, engine: AsyncEngine
     ) -> None:
         details = {"reasoning_tokens": 3}
-        provider.writes = lambda: openai({"content": ANSWER}, completion_tokens_details=details)
+        provider.writes = lambda: openai(
+            {"content": ANSWER}, prompt_tokens=500, completion_tokens_details=details
+        )
         job, _ = await ended(worker, await new_job(engine))
         assert {r["usage"]["reasoning_tokens"] for r in await page(worker, job)} == {3}
         rows = await execute(engine, "SELECT stage, sum(reasoning_tokens) FROM calls GROUP BY 1 ORDER BY 1")
@@ -206,6 +208,7 @@ class TestThoughts:
             thinks = body["model"] == "sim-reasoner"
             return openai(
                 {"content": f"<think>{THOUGHTS}</think>{said}" if thinks else said},
+                prompt_tokens=1_000,
                 completion_tokens=5_000,
                 completion_tokens_details={"reasoning_tokens": 7},
             )

@@ -9,6 +9,7 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from app.api.http.access import AuthMiddleware
+from app.api.http.pace import ChangePace
 
 
 class NoKeys:
@@ -33,7 +34,7 @@ async def asked_at(
     async def send(message: MutableMapping[str, Any]) -> None:
         sent.append(message)
 
-    services = SimpleNamespace(keyring=NoKeys())
+    services = SimpleNamespace(keyring=NoKeys(), change_pace=ChangePace(5))
     app = SimpleNamespace(state=SimpleNamespace(services=services))
     scope = {"type": "http", "method": "GET", "path": "/v1/jobs", "query_string": b"", "headers": [*headers]}
     await AuthMiddleware(inside)(scope | {"server": server, "app": app, "state": {}}, receive, send)

@@ -13,7 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from app.api.http.access import Caller
 from app.api.http.limits import Limits
 from app.api.http.problems import ProblemError
-from app.api.http.strict_json import LARGE_BYTES, MAX_KEYS, MAX_NESTED, StrictRoute, loads
+from app.api.http.strict_json import LARGE_BYTES, MAX_KEYS, MAX_NESTED, TURN_BYTES, StrictRoute, loads
 
 VALUES = st.recursive(
     st.none()
@@ -149,7 +149,7 @@ async def test_a_tenant_s_large_bodies_are_held_one_at_a_time_and_no_other_tenan
     app = FastAPI()
     app.router.route_class = StrictRoute
     app.add_middleware(ByTenant)
-    app.add_middleware(Limits, most_bytes=10 * LARGE_BYTES, seconds=60)
+    app.add_middleware(Limits, most_bytes=4 * TURN_BYTES, seconds=60)
     held: list[str] = []
     most, other_came = 0, asyncio.Event()
 
@@ -170,11 +170,35 @@ async def test_a_tenant_s_large_bodies_are_held_one_at_a_time_and_no_other_tenan
     ) as client:
 
         async def post(tenant: str) -> int:
-            answer = await client.post("/", json=[1] * LARGE_BYTES, headers={"tenant": tenant})
+            answer = await client.post("/", json=[1] * TURN_BYTES, headers={"tenant": tenant})
             assert answer.status_code == 200, answer.text
             return int(answer.text)
 
         async with asyncio.timeout(60):
             counts = await asyncio.gather(*map(post, ["one", "one", "one", "other"]))
-    assert counts == [LARGE_BYTES] * 4
+    assert counts == [TURN_BYTES] * 4
     assert most == 1
+
+
+async def test_a_malformed_large_body_is_answered_and_the_next_one_too() -> None:
+    app = FastAPI()
+    app.router.route_class = StrictRoute
+    app.add_middleware(ByTenant)
+    app.add_middleware(Limits, most_bytes=4 * TURN_BYTES, seconds=60)
+
+    @app.post("/")
+    async def read(body: list[int]) -> int:
+        return len(body)
+
+    async with httpx2.AsyncClient(
+        transport=httpx2.ASGITransport(app=app), base_url="http://service"
+    ) as client:
+        bodies = "[" + "1," * TURN_BYTES, str([1] * TURN_BYTES)
+        async with asyncio.timeout(60):
+            answers = [
+                await client.post(
+                    "/", content=b, headers={"tenant": "one", "content-type": "application/json"}
+                )
+                for b in bodies
+            ]
+    assert [answer.status_code for answer in answers] == [422, 200]
