@@ -42,8 +42,13 @@ def is_away(error: BaseException) -> bool:
     if isinstance(error, psycopg.Error) and error.sqlstate in _AGAIN:
         return True
     if isinstance(error, psycopg.OperationalError):
-        return not (error.sqlstate or "").startswith(_LIMIT_EXCEEDED)
+        return not exceeds_limit(error)
     return isinstance(error, (PoolTimeoutError, TimeoutError, ConnectionError))
+
+
+def exceeds_limit(error: BaseException | None) -> bool:
+    """Return whether a driver's error says that a value or statement is too large for the database."""
+    return isinstance(error, psycopg.Error) and (error.sqlstate or "").startswith(_LIMIT_EXCEEDED)
 
 
 async def answers(engine: AsyncEngine, seconds: float) -> bool:

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import structlog
-from psycopg.errors import ProgramLimitExceeded
 from pydantic_core import from_json
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app.db.health import exceeds_limit
 from app.db.jobs import budgets, bundles, jobs, listing
 from app.db.jobs.bundles import RowWriter
 from app.db.jobs.jobs import JobRow
@@ -82,7 +82,7 @@ async def import_bundle(
                 async with engine.begin() as connection:
                     return await bundle.write(connection, tenant, capped_key)
             except StatementError as error:
-                of_values = isinstance(error, _OF_VALUES) or isinstance(error.orig, ProgramLimitExceeded)
+                of_values = isinstance(error, _OF_VALUES) or exceeds_limit(error.orig)
                 if isinstance(error, DBAPIError) and not of_values:
                     raise
                 raise wrong(bundle.at, f"the database does not take it: {_words(error)}") from error
