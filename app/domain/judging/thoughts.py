@@ -39,13 +39,11 @@ class _Mark(NamedTuple):
     part: str
 
 
-def split_thoughts(text: str, *, cut_off: bool = False) -> Reply:
+def split_thoughts(text: str) -> Reply:
     """Return the thoughts and the answer of a reply.
 
     Args:
         text: The reply's text. Untrusted; read in linear time, and only up to :data:`MAX_CHARACTERS`.
-        cut_off: Whether the reply ended at a limit. Else a block that is opened twice and never closed ends where it is opened
-            again (``<think>…<think>answer``).
     """
     if text.isdigit():  # a judge's usual reply
         return Reply(None, text)
@@ -71,13 +69,13 @@ def split_thoughts(text: str, *, cut_off: bool = False) -> Reply:
     rest = text[start.end() :] if start else text
     if _HARMONY.match(rest) or _HARMONY_LATER.search(rest):
         return _harmony(rest)
-    reply = _without_label(_unwrapped(_Tagged(rest).read(cut_off=cut_off)))
+    reply = _without_label(_unwrapped(_Tagged(rest).read()))
     return Reply(None, whole) if not reply.answer and _ONLY_PAIR.fullmatch(rest) else reply
 
 
-def after_thoughts(text: str, *, cut_off: bool = False) -> str:
+def after_thoughts(text: str) -> str:
     """Return the answer of a judge or a reasoner without surrounding white space."""
-    return split_thoughts(text, cut_off=cut_off).answer.strip()
+    return split_thoughts(text).answer.strip()
 
 
 def first_turn(answer: str) -> str:
@@ -105,8 +103,6 @@ class _Tagged:
         """Forms whose opening marks stand within the block."""
         self._other_close: re.Match[str] | None = None
         """First closing mark within the block of a form that is not opened in it."""
-        self._again: list[re.Match[str]] = []
-        """Opening marks of the block's own form within it."""
         self._mentioned = Counter[str]()
         """Opening marks, by form, that are part of the text."""
         self._has_text = False
@@ -114,13 +110,13 @@ class _Tagged:
         self._first = _after_space(text, 0)
         """The part's first character other than white space."""
 
-    def read(self, *, cut_off: bool = True) -> Reply:
+    def read(self) -> Reply:
         """Return the text in its two parts."""
         is_over = self._read_marks(0)
-        ending = self._other_close or (None if cut_off else self._reopening())
-        if self._block and ending is not None:  # at most once: the rest is read again
-            self._close(ending)
-            is_over = self._read_marks(ending.end())
+        if self._block and self._other_close is not None:  # at most once: the rest is read again
+            other = self._other_close
+            self._close(other)
+            is_over = self._read_marks(other.end())
         if is_over:
             return self._reply()
         rest = self._text[self._begin :]
@@ -153,7 +149,6 @@ class _Tagged:
                 self._close(found)
             elif mark.part == "open":
                 self._within.add(mark.form)
-                self._again += [found] if mark.form == self._block else []
             elif mark.part == "close" and self._other_close is None:
                 is_paired = mark.form in self._within or self._mentioned[mark.form]
                 self._other_close = None if is_paired else found
@@ -165,11 +160,6 @@ class _Tagged:
             self._answer.append(self._part(found).rstrip())
             return True
         return False
-
-    def _reopening(self) -> re.Match[str] | None:
-        """Return the only mark that opens the text's first block again, if it stands as one."""
-        found = self._again[0] if len(self._again) == 1 and not self._opened_at else None
-        return found if found is not None and _is_block_end(self._text, found) else None
 
     def _part(self, found: re.Match[str]) -> str:
         return self._text[self._begin : found.start()]
@@ -191,7 +181,6 @@ class _Tagged:
     def _close(self, found: re.Match[str]) -> None:
         self._block = ""
         self._within.clear()
-        self._again.clear()
         self._other_close = None
         if self._opened_at and not _ends_block(self._text, found, self._opened_at):
             self._answer.pop()  # a pair within a sentence is part of the text

@@ -33,7 +33,7 @@ def read_final_score(reply: str, scale: Scale = GRADE_SCALE, *, cut_off: bool = 
         scale: The rubric's scores. A rubric has no filtering option.
         cut_off: Whether the reply may lack its end; then only a number and nothing else is a score.
     """
-    text = after_thoughts(reply, cut_off=cut_off)
+    text = after_thoughts(reply)
     verdict = parse_verdict(text, scale, cut_off=cut_off)
     if verdict == NOT_APPLICABLE:
         verdict = unparsed(Unread.NO_ANSWER)

@@ -101,8 +101,7 @@ def _answer(message: Mapping[str, Any], finish_reason: object) -> tuple[Replied,
     refusal = message.get("refusal")
     if finish_reason == "error":  # a router's provider broke off in the middle
         raise errors.broken_off()
-    reason = wire.finish_reason(finish_reason)
-    said = reply.of_message(message, cut_off=reason.cuts_off)
+    said = reply.of_message(message)
     if isinstance(refusal, str) and refusal:
         return said._replace(text=storable(refusal)), FinishReason.REFUSAL
-    return said, reason
+    return said, wire.finish_reason(finish_reason)

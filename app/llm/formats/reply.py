@@ -32,18 +32,14 @@ class Replied(NamedTuple):
         return len(self.text) + len(self.thoughts or "")
 
 
-def of_message(message: Mapping[str, Any], *, cut_off: bool) -> Replied:
+def of_message(message: Mapping[str, Any]) -> Replied:
     """The answer and the thoughts of a message in OpenAI's format.
-
-    Args:
-        message: The message.
-        cut_off: Whether it ended at a limit.
 
     Raises:
         ModelCallError: If its content is neither a text nor a list of parts.
     """
     content = message.get("content")
-    said = of_parts(content) if isinstance(content, list) else _of_text(content, cut_off=cut_off)
+    said = of_parts(content) if isinstance(content, list) else _of_text(content)
     beside = message.get("reasoning_content") or message.get("reasoning") or message.get("thinking")
     if not isinstance(beside, str) or not beside.strip():
         return said
@@ -65,10 +61,10 @@ def of_parts(parts: list[Any]) -> Replied:
     return Replied(said.text, storable("\n\n".join(filter(None, (*thinking, said.thoughts)))))
 
 
-def _of_text(text: object, *, cut_off: bool = True) -> Replied:
+def _of_text(text: object) -> Replied:
     if text is not None and not isinstance(text, str):
         raise errors.malformed("the answer's content is no text")
-    thoughts, answer = split_thoughts(storable(text or ""), cut_off=cut_off)
+    thoughts, answer = split_thoughts(storable(text or ""))
     return Replied(answer, thoughts)
 
 

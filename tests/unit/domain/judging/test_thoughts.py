@@ -68,10 +68,6 @@ class TestGolden:
             assert parse_verdict(after_thoughts(case["text"]), Scale()).status is VerdictStatus.UNPARSED
 
 
-def test_a_block_that_is_opened_again_and_cut_off_has_no_answer() -> None:
-    assert split_thoughts("<think>Shy.<think>4", cut_off=True) == Reply("Shy.<think>4", "")
-
-
 class TestAnyText:
     @given(TAGGED)
     def test_the_answer_holds_no_further_thoughts(self, text: str) -> None:
