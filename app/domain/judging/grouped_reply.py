@@ -134,7 +134,7 @@ def read_grouped(
     Returns:
         A reading for each of these sentences, in their order. Where nothing can be used, the first one has the whole reply.
     """
-    text = after_thoughts(raw, cut_off=cut_off)
+    text = after_thoughts(raw)
     text = unquoted_lines(text) if ">" in text else text
     everyone = range(1, count + 1)
     labels = everyone if labels is None else labels

@@ -975,7 +975,7 @@ def _elsewhere(names: frozenset[str]) -> Elsewhere:
         re.compile(title),
         re.compile(whole_words(word for each in poles for word in (*each["low"], *each["high"]))),
         re.compile(
-            rf'["<](?:{one_of(WORDS["subject_words"])}[_ ]){{0,2}}{one_of(WORDS["subjects"])}[">]\s*:?\s*"?{traits}\s*(?:"|</)'
+            rf'["<](?:{one_of(WORDS["subject_words"])}[_ ]){{0,2}}{one_of(WORDS["subjects"])}(?:"\s*:\s*"|>\s*){traits}\s*(?:"|</)'
         ),
     )
 

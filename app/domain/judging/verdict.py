@@ -107,7 +107,7 @@ def parse_verdict(raw: str, asked: Dimension | Scale, *, cut_off: bool = False) 
     scale = asked.scale if isinstance(asked, Dimension) else asked
     readings = _readings(scale)
     if cut_off:
-        return _bare_number(after_thoughts(raw, cut_off=True), readings)
+        return _bare_number(after_thoughts(raw), readings)
     at_once = readings.get(raw) or _in_common_form(raw, scale, readings)
     if at_once is not None:
         return at_once
@@ -266,7 +266,7 @@ _ORDINAL_OPTIONS = {word: str(n) for n, word in enumerate(WORDS["option_ordinals
 _ORDINAL_OPTION = re.compile(
     rf"\s*(?:the )?(?:(\d{{1,2}})(?:st|nd|rd|th)|({'|'.join(_ORDINAL_OPTIONS)})) (?:option|choice)[.!]?\s*"
 )
-_SCALES = one_of(WORDS["scales"])
+_SCALES, _SCALE_NAMES = one_of([*WORDS["scales"], *WORDS["ranges"]]), one_of(WORDS["scales"])
 _SCALE_LEAD = rf"(?:{one_of(WORDS['scale_leads'])} ?)?(?:{_SCALES} ?(?:{one_of(WORDS['scale_joints'])} ?)?{SCALE_MARK}|{SCALE_MARK} ?{_SCALES})\s?:\s*"
 """Matches a mention of the scale before a number: "On a scale of 1 to 5: 4"."""
 _WHOLE = re.compile(
@@ -277,7 +277,7 @@ _WHOLE = re.compile(
 _SCALE_IN_BRACKETS = rf"{one_of(all_words('scores'))} ?[(\[]"
 _OTHER_SCALE = re.compile(
     rf"(?:{_SCALE_IN_BRACKETS}[^)\]\n\d]{{0,20}}|{_SCALES}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
-    rf"|(?<![\d.,])(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})[ -]{_SCALES}"
+    rf"|(?<![\d.,])(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})[ -]{_SCALE_NAMES}"
     rf"|{_SCALE_IN_BRACKETS}(?:{OUT_OF} ?(\d{{1,3}}) ?[)\]]|[^)\]\n]{{0,30}}?\b(?:max(?:imum)?\.?:? ?(\d{{1,3}})|(\d{{1,3}}) ?(?:=|is|being)? ?(?:the )?(?:high|best|max)))"
     rf"|\b(?:\d{{1,3}}|({_NUMERAL})|hundred)[ -]points? scale|{_SCALES} (?:\w+ ){{0,2}}(?:one|zero) to (?:({_NUMERAL})|(?:an? |one )?hundred)\b"
     rf"|(?:满分|満分)(?:为|は)? ?\d|\d ?[分点](?:满分|満点)"
