@@ -12,7 +12,10 @@ from app.db.engine import connect
 from app.domain.keys.api_key import Scope
 from app.domain.keys.contract import ApiKey, ApiKeyIn, SpendingIn
 from app.services.keys.api_keys import KeyDependencies, create_key, revoke_key
+from embedded.valkey import EmbeddedValkey
 from tests.api.service import Json, Service, serving
+from tests.conftest import scratch_directory
+from tests.databases import Databases
 
 PEPPER = "a pepper for tests, of more than 32 bytes"
 
@@ -54,6 +57,18 @@ def guarded(
     with serving(
         directory, database_url, redis_url, port=port, ASSAY_KEY_PEPPER=PEPPER, **environment
     ) as service:
+        yield service
+
+
+@contextmanager
+def guarded_alone(databases: Databases, template: str, name: str, **environment: str) -> Iterator[Service]:
+    """The same with a database and a Valkey of its own."""
+    with (
+        databases.new(name, template=template) as url,
+        scratch_directory() as directory,
+        EmbeddedValkey(directory / "valkey") as valkey,
+        guarded(directory, url, valkey.url(), port=0, **environment) as service,
+    ):
         yield service
 
 

@@ -13,10 +13,8 @@ from app.api.http.access import is_public, need_of
 from app.api.http.strict_json import LARGE_BYTES
 from app.db.tables import Base
 from app.domain.keys.api_key import POSSIBLE, Scope, compose
-from embedded.valkey import EmbeddedValkey
-from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.keys import KeyMaker, bearer, guarded_alone
 from tests.api.service import APP, SERVED, Json, Service, job_body
-from tests.conftest import scratch_directory
 from tests.databases import Databases
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -142,12 +140,7 @@ each_route = pytest.mark.parametrize("route", ROUTES, ids=NAMES)
 
 @pytest.fixture(scope="module")
 def world(databases: Databases, template_database: str) -> Iterator[World]:
-    with (
-        databases.new("access", template=template_database) as url,
-        scratch_directory() as directory,
-        EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), ASSAY_WEBHOOK_HOSTS="127.0.0.1:9") as service,
-    ):
+    with guarded_alone(databases, template_database, "access", ASSAY_WEBHOOK_HOSTS="127.0.0.1:9") as service:
         keys = all_keys(service)
         service.http.event_hooks = {"response": []}  # streams are not read to their end
         yield World(service, our_things(service, keys), keys)

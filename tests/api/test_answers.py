@@ -13,12 +13,10 @@ import pytest
 from app.api.http.answers import DOWNLOAD_BYTES, LINK_SHARE, TENANT_SHARE
 from app.domain.keys.api_key import Scope
 from app.settings import Settings
-from embedded.valkey import EmbeddedValkey
-from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.keys import KeyMaker, bearer, guarded_alone
 from tests.api.service import Json, Service, job_body
 from tests.api.test_pages import BROWSER
 from tests.api.test_settings_pages import Headers
-from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.observe import PATIENCE, eventually
 
@@ -38,12 +36,7 @@ FROM cells c, generate_series(0, %s - 1) run WHERE c.job_id = %s
 
 @pytest.fixture(scope="module")
 def service(databases: Databases, template_database: str) -> Iterator[Service]:
-    with (
-        databases.new("answers", template=template_database) as url,
-        scratch_directory() as directory,
-        EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url()) as running,
-    ):
+    with guarded_alone(databases, template_database, "answers") as running:
         yield running
 
 

@@ -8,10 +8,8 @@ import httpx2
 import pytest
 
 from app.domain.keys.api_key import Scope
-from embedded.valkey import EmbeddedValkey
-from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.keys import KeyMaker, bearer, guarded_alone
 from tests.api.service import Json, Service
-from tests.conftest import scratch_directory
 from tests.databases import Databases
 
 ENDS = datetime.now(UTC).replace(microsecond=0) + timedelta(days=10)
@@ -19,12 +17,7 @@ ENDS = datetime.now(UTC).replace(microsecond=0) + timedelta(days=10)
 
 @pytest.fixture(scope="module")
 def service(databases: Databases, template_database: str) -> Iterator[Service]:
-    with (
-        databases.new("key_limits", template=template_database) as url,
-        scratch_directory() as directory,
-        EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url()) as running,
-    ):
+    with guarded_alone(databases, template_database, "key_limits") as running:
         yield running
 
 

@@ -9,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from app.domain.keys.api_key import Scope
-from embedded.valkey import EmbeddedValkey
-from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.keys import KeyMaker, bearer, guarded_alone
 from tests.api.service import Service
-from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.faults.program import PROJECT
 from tests.faults.trial import report, seeded
@@ -36,12 +34,9 @@ WIDTH = 400
 
 @pytest.fixture
 def guarded_api(databases: Databases, template_database: str) -> Iterator[Service]:
-    with (
-        databases.new("schemathesis", template=template_database) as url,
-        scratch_directory() as directory,
-        EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), ASSAY_MAX_PLANNED_CALLS="200000") as service,
-    ):
+    with guarded_alone(
+        databases, template_database, "schemathesis", ASSAY_MAX_PLANNED_CALLS="200000"
+    ) as service:
         yield service
 
 

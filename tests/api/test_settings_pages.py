@@ -10,12 +10,10 @@ import pytest
 
 from app.api.console.forms import FORM_TYPE
 from app.domain.keys.api_key import Scope
-from embedded.valkey import EmbeddedValkey
-from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.keys import KeyMaker, bearer, guarded_alone
 from tests.api.service import Service
 from tests.api.test_connections import KEY, PUBLIC
 from tests.api.test_pages import BROWSER
-from tests.conftest import scratch_directory
 from tests.databases import Databases
 from tests.observe import PATIENCE
 
@@ -25,12 +23,7 @@ HOOK = "https://93.184.215.14/hooks"
 
 @pytest.fixture(scope="module")
 def service(databases: Databases, template_database: str) -> Iterator[Service]:
-    with (
-        databases.new("settings", template=template_database) as url,
-        scratch_directory() as directory,
-        EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), ASSAY_ENCRYPTION_KEYS="ab" * 32) as running,
-    ):
+    with guarded_alone(databases, template_database, "settings", ASSAY_ENCRYPTION_KEYS="ab" * 32) as running:
         yield running
 
 

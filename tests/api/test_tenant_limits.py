@@ -11,10 +11,8 @@ from click.testing import CliRunner
 
 from app.cli import app
 from app.domain.keys.api_key import Scope
-from embedded.valkey import EmbeddedValkey
-from tests.api.keys import KeyMaker, bearer, guarded
+from tests.api.keys import KeyMaker, bearer, guarded_alone
 from tests.api.service import Json, Service, job_body, pointers
-from tests.conftest import scratch_directory
 from tests.databases import Databases
 
 TENANT = "acme"
@@ -26,12 +24,9 @@ PERSONAGYM = job_body(tasks=["toxicity_control"], reasoner=REASONER, instruction
 
 @pytest.fixture(scope="module")
 def service(databases: Databases, template_database: str) -> Iterator[Service]:
-    with (
-        databases.new("tenant_limits", template=template_database) as url,
-        scratch_directory() as directory,
-        EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), ASSAY_MAX_UNFINISHED_JOBS=str(MOST_JOBS)) as running,
-    ):
+    with guarded_alone(
+        databases, template_database, "tenant_limits", ASSAY_MAX_UNFINISHED_JOBS=str(MOST_JOBS)
+    ) as running:
         yield running
 
 
@@ -265,12 +260,9 @@ class TestCommands:
 @pytest.fixture(scope="module")
 def slow_paced(databases: Databases, template_database: str) -> Iterator[Service]:
     """A service where a tenant may make one change in twenty seconds beside others."""
-    with (
-        databases.new("tenant_pace", template=template_database) as url,
-        scratch_directory() as directory,
-        EmbeddedValkey(directory / "valkey") as valkey,
-        guarded(directory, url, valkey.url(), ASSAY_TENANT_CHANGES_PER_SECOND="0.05") as running,
-    ):
+    with guarded_alone(
+        databases, template_database, "tenant_pace", ASSAY_TENANT_CHANGES_PER_SECOND="0.05"
+    ) as running:
         yield running
 
 

@@ -397,8 +397,8 @@ async def _keep_pace(request: Request, caller: Caller) -> None:
     path = request.url.path
     if path != METRICS:
         pace.note_request(caller.tenant)
-    only_reads = caller.holder is not None and caller.holder.scopes == {KeyScope.READ}
-    if request.method not in SAFE and not only_reads and not path.startswith(UNPACED):
+    may_change = caller.holder is None or allows(caller.holder.scopes, KeyScope.SUBMIT)
+    if request.method not in SAFE and may_change and not path.startswith(UNPACED):
         await pace.wait(caller.tenant)
 
 

@@ -2,7 +2,7 @@
 
 from fastapi import APIRouter, Response
 
-from app.api.http.access import needs
+from app.api.http.access import METRICS, needs
 from app.api.http.dependencies import ServicesDep
 from app.api.http.openapi import PROBLEMS
 from app.domain.keys.api_key import Scope
@@ -17,7 +17,7 @@ assay_jobs{status="running"} 2.0
 
 
 @router.get(
-    "/metrics",
+    METRICS,
     operation_id="getMetrics",
     summary="Prometheus metrics",
     response_class=Response,

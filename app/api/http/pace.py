@@ -26,7 +26,7 @@ class ChangePace:
 
     def __init__(self, per_second: float) -> None:
         self._interval = 1 / per_second
-        self._at_once = self._interval * max(1.0, per_second * AT_ONCE_SECONDS)
+        self._at_once = max(self._interval, AT_ONCE_SECONDS)
         self._active: dict[str, float] = {}
         self._due: dict[str, float] = {}
 

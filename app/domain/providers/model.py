@@ -242,7 +242,7 @@ class ChatRequest(NamedTuple):
     @property
     def characters(self) -> int:
         """Characters of the whole conversation."""
-        return sum(len(each.content) for each in self.messages)
+        return len(self.system or "") + len(self.user) + sum(len(turn.content) for turn in self.turns)
 
     def placed(self) -> Self:
         """Return the request with the system prompt in the user's message if the model takes no system message."""

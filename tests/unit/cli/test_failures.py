@@ -42,6 +42,10 @@ class TestFailures:
         same_words = job("failed", error=ERROR | {"cause": ERROR["detail"]}, failures=[FAILURE])
         assert failure_view(same_words).plain.endswith("\nConcerns lab/judge in judging.")
 
+    def test_tell_nobody_to_resume_what_resumes_by_itself(self) -> None:
+        paused = job("paused", error=ERROR, status_reason="provider_unreachable")
+        assert f"To resume it now: assay resume {paused['id']}" in failure_view(paused).plain
+
     def test_are_counted_beyond_the_most_frequent(self) -> None:
         failed = job("failed", error=None, failures=[FAILURE] * (MOST_FAILURES + 2))
         assert failure_view(failed).plain.endswith(

@@ -145,11 +145,16 @@ class ByTenant:
         await self.app(scope, receive, send)
 
 
-async def test_a_tenant_s_large_bodies_are_held_one_at_a_time_and_no_other_tenant_s_wait() -> None:
+def strict_app() -> FastAPI:
     app = FastAPI()
     app.router.route_class = StrictRoute
     app.add_middleware(ByTenant)
     app.add_middleware(Limits, most_bytes=4 * TURN_BYTES, seconds=60)
+    return app
+
+
+async def test_a_tenant_s_large_bodies_are_held_one_at_a_time_and_no_other_tenant_s_wait() -> None:
+    app = strict_app()
     held: list[str] = []
     most, other_came = 0, asyncio.Event()
 
@@ -181,10 +186,7 @@ async def test_a_tenant_s_large_bodies_are_held_one_at_a_time_and_no_other_tenan
 
 
 async def test_a_malformed_large_body_is_answered_and_the_next_one_too() -> None:
-    app = FastAPI()
-    app.router.route_class = StrictRoute
-    app.add_middleware(ByTenant)
-    app.add_middleware(Limits, most_bytes=4 * TURN_BYTES, seconds=60)
+    app = strict_app()
 
     @app.post("/")
     async def read(body: list[int]) -> int:
