@@ -4,6 +4,8 @@ import asyncio
 import socket
 import ssl
 from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import aiohappyeyeballs
@@ -38,6 +40,23 @@ DISTRUST_SECONDS = 600.0
 """How long no connection to a server is used again after it sent bytes that no request was waiting for."""
 
 log = structlog.get_logger(__name__)
+
+
+@asynccontextmanager
+async def unsent_after(until: float) -> AsyncIterator[None]:
+    """Limit what precedes a request's first byte.
+
+    Args:
+        until: The moment of the loop's clock at which it is given up.
+
+    Raises:
+        NotConnectedError: If that moment comes.
+    """
+    try:
+        async with asyncio.timeout_at(until):
+            yield
+    except TimeoutError:
+        raise NotConnectedError("no connection before the call's deadline") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,13 +142,13 @@ class Pool:
         """
         while self._taken >= MAX_CONNECTIONS:
             self._room.clear()
-            async with asyncio.timeout_at(until):
+            async with unsent_after(until):
                 await self._room.wait()
         self._taken += 1
         try:
             connection = self._reusable()
             if connection is None:
-                async with asyncio.timeout_at(until):
+                async with unsent_after(until):
                     await self._make_room()
                     connection = await self._connect()
             self._busy[connection] = until
