@@ -144,8 +144,8 @@ def unanswered_row(
     attempt: Attempt, latency_ms: float, error: ModelCallError, prices: PriceBook, request: ChatRequest
 ) -> CallRow:
     """Row of a call that gave no answer."""
-    usage = error.usage if _is_plausible(error.usage, request) else None
-    return _row(attempt, latency_ms, None, usage, _cost(attempt, usage, prices))._replace(
+    usage = believed_usage(error.usage, request)
+    return _row(attempt, latency_ms, None, usage, _cost(attempt.model, usage, prices))._replace(
         outcome=error.kind.value,
         code=error.code,
         http_status=error.status,
@@ -156,36 +156,46 @@ def unanswered_row(
 
 def lost_row(attempt: Attempt, latency_ms: float, code: str, prices: PriceBook) -> CallRow:
     """Row of a call whose result is unknown; unless its model is free, it may be paid."""
-    usd = _cost(attempt, None, prices)
+    usd = _cost(attempt.model, None, prices)
     return _row(attempt, latency_ms, None, None, usd)._replace(outcome=FailureKind.RETRY.value, code=code)
 
 
 def believed(reply: ChatReply, request: ChatRequest) -> ChatReply:
     """Return a reply without its counts if these have too few tokens for the prompt; the call's cost is unknown then."""
-    if reply.usage is None or _is_plausible(reply.usage, request):
+    if reply.usage is None or believed_usage(reply.usage, request) is not None:
         return reply
     return reply._replace(usage=None, reported_usd=reply.usage.reported_usd)
 
 
-def _is_plausible(usage: Usage | None, request: ChatRequest) -> bool:
-    """Return whether counts have enough tokens for the prompt."""
-    return usage is not None and request.characters <= LONGEST_TOKEN * usage.input_tokens + SHORT_TEXT
+def believed_usage(usage: Usage | None, request: ChatRequest) -> Usage | None:
+    """Return a call's counts, or ``None`` if they have too few tokens for the prompt."""
+    if usage is None or request.characters > LONGEST_TOKEN * usage.input_tokens + SHORT_TEXT:
+        return None
+    return usage
 
 
 def answered_row(attempt: Attempt, latency_ms: float, reply: ChatReply, prices: PriceBook) -> CallRow:
     """The row of a call that was answered, with its cost."""
-    usd = _cost(attempt, reply.usage, prices)
-    if reply.reported_usd is not None:  # without usable counts; it must not lower a cost that is unknown
-        reported = prices.price(attempt.model, Usage(0, 0, reported_usd=reply.reported_usd))
-        usd = reported.usd if reported.source == BY_PROVIDER else usd
+    usd = cost_of_answer(reply, attempt.model, prices, batched=attempt.batch_id is not None)
     return _row(attempt, latency_ms, reply, reply.usage, usd)
 
 
-def _cost(attempt: Attempt, usage: Usage | None, prices: PriceBook) -> float | None:
-    """Return the cost of an attempt; ``None`` if it is unknown."""
+def cost_of_answer(
+    reply: ChatReply, model: Model, prices: PriceBook, *, batched: bool = False
+) -> float | None:
+    """Return the cost of an answered call; ``None`` if it is unknown."""
+    usd = _cost(model, reply.usage, prices, batched=batched)
+    if reply.reported_usd is None:
+        return usd
+    # Without usable counts; it must not lower a cost that is unknown.
+    reported = prices.price(model, Usage(0, 0, reported_usd=reply.reported_usd))
+    return reported.usd if reported.source == BY_PROVIDER else usd
+
+
+def _cost(model: Model, usage: Usage | None, prices: PriceBook, *, batched: bool = False) -> float | None:
     if usage is None:
-        return 0.0 if is_free(prices, attempt.model) else None
-    return prices.price(attempt.model, usage, batched=attempt.batch_id is not None).usd
+        return 0.0 if is_free(prices, model) else None
+    return prices.price(model, usage, batched=batched).usd
 
 
 def account(writer: BatchWriter, row: CallRow, attempt: Attempt, counted: Calls) -> Batch:

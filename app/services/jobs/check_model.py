@@ -50,7 +50,7 @@ from app.llm.models.table import end_of, plain_name, ways_to_constrain
 from app.llm.transports import TransportKind
 from app.ports import ModelCallError, PriceBook, SuspectReplyError
 from app.services.errors import SpendingCapError
-from app.services.execution.call_rows import worst_case
+from app.services.execution.call_rows import believed, believed_usage, cost_of_answer, worst_case
 from app.services.identifiers import new_id
 from app.services.keys.tenant_limits import payers as payers_of
 from app.services.providers.call_rules import has_price
@@ -281,7 +281,7 @@ async def _try(
             try:
                 body = gateway.body_bytes(request)
                 async with _within_caps(deps, request, body, payers) as bill:
-                    bill.reply = reply = await gateway.complete(request)
+                    bill.reply = reply = believed(await gateway.complete(request), request)
                 if reply.delivery is not None and not await reply.delivery.settled():
                     raise SuspectReplyError
             except ModelCallError as error:
@@ -356,12 +356,12 @@ async def _within_caps(
     try:
         yield bill
     except ModelCallError as error:
-        usd = None if error.usage is None else deps.prices.price(model, error.usage).usd
-        paid = nanos_of(usd) if usd is not None else held if error.maybe_paid else 0
+        usage = believed_usage(error.usage, request)
+        usd = None if usage is None else deps.prices.price(model, usage).usd
+        paid = nanos_of(usd) if usd is not None else held if error.maybe_paid or error.usage else 0
         raise
     else:
-        usage = bill.reply.usage if bill.reply is not None else None
-        bill.usd = None if usage is None else deps.prices.price(model, usage).usd
+        bill.usd = None if bill.reply is None else cost_of_answer(bill.reply, model, deps.prices)
         paid = held if bill.usd is None else nanos_of(bill.usd)
     finally:
         if payers != NOBODY and paid != held:

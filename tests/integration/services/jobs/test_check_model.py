@@ -427,6 +427,14 @@ class TestSpendingCap:
         found = await check(deps, "lab/priced", capped_key=key)
         assert await self.spent(engine) == round(found["usd"] * 1e9)
 
+    async def test_counts_too_low_for_the_prompt_are_not_believed(
+        self, deps: CheckDependencies, stub: StubProvider, engine: AsyncEngine, key: str
+    ) -> None:
+        stub.then(Answer.of_json(OPENAI_REPLY | {"usage": {"prompt_tokens": 1, "completion_tokens": 1}}))
+        found = await check(deps, "lab/priced", capped_key=key, parameters={"max_tokens": 10})
+        assert (found["usd"], found["reply"]["input_tokens"]) == (None, None)
+        assert await self.spent(engine) > found["calls"] * 10 * 2000 * 1000
+
     async def test_a_call_that_failed_unpaid_costs_nothing(
         self, deps: CheckDependencies, stub: StubProvider, engine: AsyncEngine, key: str
     ) -> None:
