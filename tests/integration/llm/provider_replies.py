@@ -258,7 +258,6 @@ FILTERS = {
     "a router: flagged as NSFW": ("openai", fault(400, "Input flagged as NSFW by moderation"), FILTERED, "http_400"),
     "a router: output blocked": ("openai", fault(400, "blocked output: please retry with another prompt"), FILTERED, "http_400"),
     "a router: toxic prompt": ("openai", fault(400, "prompt contains toxic content"), FILTERED, "http_400"),
-    "StepFun: censored": ("openai", fault(400, "x", type="censorship_blocked"), FILTERED, "censorship_blocked"),
     "NeMo: rejected": ("openai", fault(400, "Prompt rejected by NeMo Guardrails"), FILTERED, "http_400"),
     "Xiaomi: blocked, as an event stream": ("openai", Answer(400, b'data: {"error": {"code": "421", "message": "Moderation Block", "type": "content_filter"}}', {"content-type": "text/event-stream"}), FILTERED, "content_filter"),
     "Baidu: sensitive, in a good reply": ("openai", plain(200, error_code=336104, error_msg="the content is sensitive"), FILTERED, "http_502"),
