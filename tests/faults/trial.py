@@ -167,9 +167,9 @@ class Trial:
         # On the wire, and once as many for all that were on their way to disk at one of the deaths.
         limit = (deaths + bool(deaths)) * MODELS * IN_FLIGHT + deaths * unwritten
         assert twice <= limit, f"asked again: {repeated(entries)}"
-        # What a dead worker had on the wire is accounted for by nobody; everything else is.
-        used = ended["usage"]["calls"]
-        assert asked.total() - twice <= used <= asked.total(), (used, asked.total(), twice)
+        # Calls of a dead worker are recorded by nobody. A worker that thaws records those that couldn't connect; no provider saw them.
+        used, unsent = ended["usage"]["calls"], self._unsent()
+        assert asked.total() - twice <= used - unsent <= asked.total(), (used, unsent, asked.total(), twice)
         unanswered = sum(entry["answered"] is None for entry in entries)
         return {
             "calls": self.expected.calls,
@@ -179,6 +179,16 @@ class Trial:
             "of_them_unanswered": unanswered,
             "asked_twice_at_most": limit,
         }
+
+    def _unsent(self) -> int:
+        """Number of the job's recorded calls that found no connection."""
+        with self.service.database() as connection:
+            row = connection.execute(
+                "SELECT count(*) FROM calls WHERE job_id = %s AND code = 'connection_failed' AND NOT maybe_paid",
+                [self.job_id],
+            ).fetchone()
+        assert row is not None
+        return int(row[0])
 
     def _status(self) -> str:
         with self.service.database() as connection:
