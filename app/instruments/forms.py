@@ -232,6 +232,7 @@ class RefusalLanguage(Form):
     lead_ins: _Lines
     model: _Lines
     either: _Lines
+    whole: _Lines
     aside: _Lines
     declining: _Lines
     meta: _Lines

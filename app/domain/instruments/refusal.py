@@ -16,6 +16,7 @@ _MOST_LEAD_INS = 3
 _REMARK = 160
 """Characters that are read after the words that mark a remark as out of character."""
 _SENTENCE_END = re.compile(r"[.!?\n\u3002\uff01\uff1f][\"'\u201d*_]*(?:\s+|(?<=[\n\u3002\uff01\uff1f]))")
+_CLOSING = r"[\s.!?;\"'\u201d*_\u3002\uff01\uff1f]*"
 _ACTION = re.compile(
     r"(?:\*[^*]{1,200}\*(?!\*)|_[^_]{1,200}_|\([^()]{1,200}\)|\[[^\[\]]{1,200}\]|\uff08[^\uff08\uff09]{1,200}\uff09)\s*(?=\S)"
 )
@@ -49,6 +50,7 @@ class LanguageRules:
         lead_ins: What may precede a refusal; up to three, in any order.
         model: Refusals that only the model speaks.
         either: Refusals that the model or a character speaks; in ``model``, a group that matches marks one.
+        whole: What declines, or may, if a text says nothing else.
         aside: What declines in an out-of-character remark.
         declining: What declines anywhere in a sentence; a refusal beside a ``disclosure``, a ``leaving`` or ``meta``.
         meta: What a character does not speak about: the role as a role, the prompt, the model's rules.
@@ -69,6 +71,7 @@ class LanguageRules:
     lead_ins: tuple[str, ...]
     model: tuple[str, ...]
     either: tuple[str, ...] = ()
+    whole: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
     declining: tuple[str, ...] = ()
     meta: tuple[str, ...] = ()
@@ -102,6 +105,7 @@ class _Language:
         self.script = None if rules.script is None else _compile(rules.script)
         self.refusal = _compile(before + refusal)
         self.aside = _compile(aside)
+        self.whole = _compile(rf"(?:{before}{_any_of(rules.whole, known)}{_CLOSING}){{1,2}}")
         self.alone = rules.alone
         self._signs = rules.signs
         self._refusal_signs = rules.refusal_signs
@@ -242,7 +246,10 @@ class RefusalRules:
         if ((found and not action) or self._declines(opening, languages)) and not self._in_story.search(said):
             return Refusal.YES
         if unsure and (
-            found or _refusals(opening, rest, self.window, languages)[0] or self._breaks(opening, known)
+            found
+            or any(each.whole.fullmatch(text.strip().lower()) for each in known)
+            or _refusals(opening, rest, self.window, languages)[0]
+            or self._breaks(opening, known)
         ):
             return Refusal.UNSURE
         return Refusal.NO
