@@ -23,6 +23,7 @@ from app.db.reasons import reason
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import JobStatus
 from app.services.execution.stop_signal import StoppedError, StopReason
+from app.services.tenant_turns import TenantTurns
 from app.telemetry.vital import start_vital
 
 log = structlog.get_logger(__name__)
@@ -31,7 +32,14 @@ BUDGET_EXHAUSTED = "budget_exhausted"
 CAP_REACHED = "spending_cap_reached"
 
 SHORT_SECONDS = 0.1
-"""How often calls that could not be paid for look whether others on the wire took less than their worst case."""
+"""How often calls that could not be paid for look whether others on the wire took less than their worst case.
+
+A tenant's jobs look in turns: each so many times more rarely as there are such jobs.
+"""
+LONGEST_SHORT_SECONDS = 2.0
+"""Most time between two looks of a job."""
+TRANSACTIONS_AT_A_TIME = 2
+"""Reservations of a tenant's jobs wait for each other's locks, with a connection each."""
 
 AWAY_SECONDS = 0.5
 """How often a database that is away is asked again."""
@@ -50,6 +58,7 @@ class _PendingReservation:
 class _JobReservations:
     """The calls of one job at which this process is."""
 
+    tenant: str
     waiting: deque[_PendingReservation] = field(default_factory=deque)
     unsent: list[UUID] = field(default_factory=list)
     short: bool = False
@@ -62,6 +71,7 @@ class BudgetKeeper:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._tills: dict[str, _JobReservations] = {}
+        self._turns = TenantTurns(TRANSACTIONS_AT_A_TIME)
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -94,7 +104,7 @@ class BudgetKeeper:
             StoppedError: If the budget is exhausted, and the job is paused for it, or the job may not call for another reason.
         """
         customer = _PendingReservation(wanted, patient)
-        till = self._till(wanted.claim.job_id)
+        till = self._till(wanted)
         till.waiting.append(customer)
         self._serve(wanted.claim.job_id, till)
         try:
@@ -106,12 +116,16 @@ class BudgetKeeper:
 
     def refund(self, wanted: Wanted) -> None:
         """Gives back what was reserved for a call that will not be sent."""
-        till = self._till(wanted.claim.job_id)
+        till = self._till(wanted)
         till.unsent.append(wanted.call_id)
         self._serve(wanted.claim.job_id, till)
 
-    def _till(self, job_id: str) -> _JobReservations:
-        return self._tills.setdefault(job_id, _JobReservations())
+    def _till(self, wanted: Wanted) -> _JobReservations:
+        claim = wanted.claim
+        till = self._tills.get(claim.job_id)
+        if till is None:
+            till = self._tills[claim.job_id] = _JobReservations(claim.tenant)
+        return till
 
     def _serve(self, job_id: str, till: _JobReservations) -> None:
         if till.task is None:
@@ -121,7 +135,8 @@ class BudgetKeeper:
         try:
             while till.waiting or till.unsent:
                 try:
-                    await self._serve_those_here(job_id, till)
+                    async with self._turns.of(till.tenant):
+                        await self._serve_those_here(job_id, till)
                 except Exception as error:
                     if is_away(error):
                         # It may have been committed all the same; nothing of it has been sent.
@@ -133,7 +148,8 @@ class BudgetKeeper:
                     await asyncio.sleep(AWAY_SECONDS)
                 else:
                     if till.short:
-                        await asyncio.sleep(SHORT_SECONDS)
+                        looking = sum(t.short for t in self._tills.values() if t.tenant == till.tenant)
+                        await asyncio.sleep(min(looking * SHORT_SECONDS, LONGEST_SHORT_SECONDS))
                 till.waiting = deque(c for c in till.waiting if not c.paid.done())
         finally:
             del self._tills[job_id]

@@ -7,6 +7,7 @@ from uuid import uuid4
 
 import pytest
 import structlog
+from sqlalchemy import text
 from sqlalchemy.exc import ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
@@ -230,6 +231,26 @@ class TestReserving:
             await execute(engine, "ALTER TABLE reservations_elsewhere RENAME TO reservations")
         assert await asyncio.wait_for(keeper.reserve(wanted(claim), patient=True), 60)
         assert await scalar(engine, "SELECT count(*) FROM reservations") == 1
+
+    @staticmethod
+    async def _waiting_for_locks(engine: AsyncEngine) -> int:
+        statement = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
+        return int(await scalar(engine, statement))
+
+    async def test_the_jobs_of_a_tenant_wait_for_locks_with_two_connections(
+        self, engine: AsyncEngine
+    ) -> None:
+        jobs = [await new_job(engine, budget=Budget(calls=10)) for _ in range(6)]
+        calls = [wanted(await claimed(engine, job.id)) for job in jobs]
+        keeper = BudgetKeeper(engine)
+        async with engine.begin() as blocker:
+            await blocker.execute(text("SELECT FROM budgets FOR UPDATE"))
+            paid = [asyncio.create_task(keeper.reserve(call, patient=True)) for call in calls]
+            while await self._waiting_for_locks(engine) < 2:
+                pass
+            # As long again as it takes all of them to get a connection.
+            assert [await self._waiting_for_locks(engine) for _ in range(30)] == [2] * 30
+        assert all(await asyncio.gather(*paid))
 
 
 class TestChangingIt:
