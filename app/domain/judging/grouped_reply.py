@@ -7,7 +7,7 @@ from itertools import islice
 from typing import NamedTuple
 
 from app.domain.instruments.dimension import Dimension, Scale
-from app.domain.judging.phrases import WORDS, whole_words
+from app.domain.judging.phrases import WORDS, has_digit, whole_words
 from app.domain.judging.reply_claims import (
     AFTER_UNIT_NUMBER,
     JUDGED_UNIT,
@@ -23,7 +23,7 @@ from app.domain.judging.verdict import REFUSED, Unread, Verdict, VerdictStatus, 
 USABLE = frozenset({VerdictStatus.SCORED, VerdictStatus.NOT_APPLICABLE})
 
 _LABEL = re.compile(
-    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]*(?:\{?[ \t]*["']\w+["']\s*:\s*["']|sentence )?"""
+    r"""(?:^|[,;|{])[ \t*_`"'>(\[#•-]{0,20}(?:\{?[ \t]*["']\w+["']\s*:\s*["']|sentence )?"""
     rf"""{JUDGED_UNIT}[ ]?(\d{{1,4}}){AFTER_UNIT_NUMBER}"""
     r"""[*_`"')\]>]*[ \t]*"""
     r"""(?:[:\uff1a]|=>?|->|→|\||,\s*["']\w+["']\s*:|[.)–—-](?=\s)|(?=[ \t][+-]?\d+[ \t]*$))""",
@@ -36,9 +36,9 @@ _LINE = re.compile(r"\S.*")
 _IN_A_ROW = re.compile(r"S ?(\d{1,4})[ \t]*(?::|=>?|->|→)[ \t]*([+-]?\d+)(?:[ \t]+|$)", re.IGNORECASE)
 """An answer of a reply that is nothing but sentences' numbers with bare scores, all on one line with blanks between them."""
 _LIST = re.compile(
-    r"""([^\d\[{]{1,80}[:\uff1a]\s*)?(?:```\w*\s*)?(?:\{\s*["'](\w+)["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
+    r"""([^\d\[{]{1,80}[:\uff1a]\s*)?(?:```\w*\s*)?(?:\{\s*(?:["']\w+["']\s*:\s*["'][^"'\n]{1,40}["']\s*,\s*)?["'](\w+)["']\s*:\s*)?\[([\s\d,"'+\[\]-]{1,1000})\]"""
 )
-"""A list of scores, alone or as an object's first field."""
+"""A list of scores, alone or as an object's first field, or as its second one behind the trait's name."""
 _NO_SCORES = re.compile("|".join([FOREIGN.pattern, *WORDS["no_scores"]]))
 """Names of lists that are not scores."""
 _LIMIT = re.compile(r"""["'](?:max|min|scale|count)\w*["']\s*:\s*\d+""", re.IGNORECASE)
@@ -155,7 +155,11 @@ def read_grouped(
         parts.setdefault(part.label, []).append(part)
     readings = [_reading(parts.get(label, []), asked) for label in labels]
     is_known = parts.keys() <= set(labels) or {part.label for part in found} == set(everyone)
-    if found and any(taken_back(remark, 0, 0, frozenset()) for remark in _remarks(text, found[-1])):
+    read = reader(asked)
+    if found and any(
+        taken_back(remark, 0, 0, frozenset()) or read.is_about_other(remark)
+        for remark in _remarks(text, found[-1])
+    ):
         return unusable(raw, len(labels), unparsed(Unread.AMBIGUOUS))
     if is_known and any(reading.usable for reading in readings):
         return readings
@@ -206,7 +210,8 @@ def _remarks(text: str, part: _Part) -> Iterator[str]:
 def _names_others(before: str, asked: Dimension | Scale) -> bool:
     """Tell whether the fields or the line before scores name anything but scores of the asked trait."""
     read = reader(asked)
-    if read.is_about_other(before.lower()):
+    before = read.unquoted(before.lower())
+    if read.is_about_other(before) or read.is_on_other(before):
         return True
     scale = asked.scale if isinstance(asked, Dimension) else asked
     limits = {abs(scale.minimum), scale.maximum, scale.not_applicable}
@@ -215,7 +220,7 @@ def _names_others(before: str, asked: Dimension | Scale) -> bool:
         if not all(_is_lead(name.replace("_", " "), read, limits) for name in _FIELD_NAME.findall(fields[0])):
             return True
         before = before[: len(before) - len(fields[0])]
-    lines = (line.strip() for line in reversed(before[-_LONGEST_LEADS:].lower().split("\n")))
+    lines = (line.strip() for line in reversed(before[-_LONGEST_LEADS:].split("\n")))
     lines = (line.rpartition("```")[0] or line for line in lines if line[:3] != "```")
     for n, line in enumerate(islice((line for line in lines if any(map(str.isalpha, line))), 2)):
         words = line.strip(_SIGNS)
@@ -241,7 +246,12 @@ def _is_lead(words: str, read: Reader, limits: set[int], *, with_name: bool = Tr
         return False
     cells = [cell.strip() for cell in rest.split("|")]
     others = [cell for cell in cells if not read.is_name(cell)]
-    named = not with_name or len(others) < len(cells) or _LEAD_NAME.search(rest) is not None
+    named = (
+        not with_name
+        or len(others) < len(cells)
+        or _LEAD_NAME.search(rest) is not None
+        or read.trait.search(rest) is not None
+    )
     rest = read.trait.sub(" ", _LEAD_WORD.sub(" ", " ".join(others)))
     return named and not any(map(str.isalpha, rest))
 
@@ -311,6 +321,8 @@ def _numbered(text: str, labels: Sequence[int]) -> list[_Part]:
     """Lines that are numbered as the sentences are; nothing if a line among or a number behind them says otherwise."""
     count = len(labels)
     lines = list(_LINE.finditer(text))
+    if lines and not has_digit(lines[0][0]):
+        del lines[0]  # what it says is checked with what stands before any scores
     found = [
         _Part(int(line[1]), line[2].rstrip(), line[0].rstrip(), line.start())
         for line in (_BARE_LINE.match(text, each.start(), each.end()) for each in lines[:count])

@@ -55,6 +55,10 @@ class Elsewhere(NamedTuple):
         title: A whole line: "Openness", "Trait: openness", "The trait judged here is openness".
         end: A whole line that is a word for an end of its scale: "Neurotic".
         field: A field or a tag with its name: ``"trait": "openness"``.
+        lead: The begin of a score's line: "Trait: openness".
+        topic: A sentence that says what the judged text is about: "This sentence is about openness."
+        stems: How the names begin.
+        instead: The asked dimension's name behind a denial: "rather than extraversion".
     """
 
     before: re.Pattern[str]
@@ -62,6 +66,10 @@ class Elsewhere(NamedTuple):
     title: re.Pattern[str]
     end: re.Pattern[str]
     field: re.Pattern[str]
+    lead: re.Pattern[str]
+    topic: re.Pattern[str]
+    stems: Stems
+    instead: re.Pattern[str]
 
 
 class Claim(NamedTuple):
@@ -172,7 +180,7 @@ _SOLUTION = re.compile(r"\banswer (?:is|would be|will be)\b")
 """Matches a statement that in the middle of a critique solves the task."""
 _HEADING = re.compile(whole_words(WORDS["headings"]))
 """Matches the heading of a reason, behind which a statement is the judge's own."""
-_NO_ANSWER = re.compile(rf"(?:^|:)\W*{whole_words(WORDS['not_answers'])}\s*[,:]\s*$")
+_NO_ANSWER = re.compile(rf"(?:^|:)\W{{0,20}}{whole_words(WORDS['not_answers'])}\s{{0,9}}[,:]\s{{0,9}}$")
 _FIRST_PERSON = re.compile(whole_words(WORDS["first_person"]))
 _DENIAL = Phrases(WORDS["denials"])
 _NOT = re.compile("n't")
@@ -191,7 +199,7 @@ _UNCONCLUDED = re.compile(r"\b(?:if|only|even|unless)\b[^,;:]*$|^\W*(?:only if|u
 _CONDITIONAL = re.compile(rf"\s+would {whole_words(WORDS['conditional'])}")
 _REASON_WORD = whole_words(WORDS["reasons"])
 _REASON = re.compile(rf"[\s(,;:.–—-]*{_REASON_WORD}")
-_PERSON = re.compile(rf"(?:the |this )?{whole_words(WORDS['persons'])}")
+_PERSON = re.compile(rf"(?:the |this )?{whole_words([*WORDS['persons'], *WORDS['judged']])}")
 _DURATION = re.compile(r"\s*\d+[ -](?:year|month|week|day|hour|minute|page|word)s?\b")
 """Matches a number that a unit of something else than scores follows: "a 34-year-old chef"."""
 _DANGLING = re.compile(r"(?:\b(?:is|be|of|as|a)|[:=])\s*$")
@@ -243,11 +251,11 @@ _RULED_OUT_BEHIND = re.compile(
 """Matches numbers behind a score that belong to its reason."""
 _ORDINAL = re.compile(whole_words(WORDS["ordinals"]))
 _LETTER = re.compile(r"[^\W\d_]")
-_LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})[.)][^\S\n]+\S", re.MULTILINE)
+_LIST_ITEM = re.compile(r"^[^\S\n]*(?:#+[^\S\n]*)?(\d{1,2})(?:[.):]| ?[–—-])[^\S\n]+\S", re.MULTILINE)
 _NAMED_NUMBER = re.compile(
-    rf"\W*([^\W\d][^\d().,:;=>→\n]{{1,60}}+)(?:[:=>→]\s?|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
+    rf"\W*([^\W\d][^\d().,:;=>→–—\n]{{1,60}}?)\s?(?:[:=>→–—]\s?|(?<=\s)-\s|(\())(\d{{1,4}})(?(2)\))(?=\s*(?:$|[.,;:]|[–—-]\s|{whole_words(WORDS['reasons'])}))"
 )
-"""Matches words with a number in brackets: "Moderately introverted (2)"."""
+"""Matches words with a number behind them: "Moderately introverted (2)", "Moderately introverted – 2"."""
 _LINE_LEAD = re.compile(r"\s*(?:#{1,6}|[•·▪]|[-*+](?=\s\d{1,4}[).:]\s?[^\W\d]))\s*")
 _BARE = re.compile(
     rf"[\s'(\[{{]{{0,8}}({_NUMBER}){_UNIT}{_NOT_AFTER}([\s'\]}}]*)(\)?[.:;!)](?!\d)|,(?!\s?\d)|[–—=-](?!\s?\d)|\(|\n|$|(?={whole_words(WORDS['reasons'])}|on an? ))?"
@@ -265,8 +273,24 @@ _MOST_WORDS_OF_NAME = 6
 _LONGEST_TITLE = 80
 _MOST_NAMES, _LONGEST_NAME = 200, 40
 """Names of fields that are remembered, and characters of one."""
-_SIDE_TITLE = re.compile(rf"{whole_words(WORDS['side_fields'])}(?: (?:score|rating|level))?")
-"""Matches the title of a score that is not the asked one: "Confidence"."""
+_QUALITY = (
+    rf"(?:{whole_words([*WORDS['subjects'], *WORDS['criteria']])}[ :=-]*)?{whole_words(WORDS['qualities'])}"
+)
+_SIDE_TITLE = re.compile(
+    rf"(?:{_QUALITY}|{whole_words(WORDS['side_fields'])})(?:[ :-]*{whole_words(WORDS['titles'])})?(?: {whole_words(WORDS['titled_texts'])})?"
+)
+"""Matches the title of a score that is not the asked one: "Confidence", "Criterion: grammar"."""
+_QUALITY_LEAD = re.compile(rf"{_QUALITY}(?:\s*:[^\d\n]*)?")
+"""Matches what stands before a score on its line: "Clarity: easy to read"."""
+_QUALITY_FIELD = re.compile(
+    rf"""["'<]{one_of([*WORDS["subjects"], *WORDS["criteria"]])}(?:["']\s*:\s*["']|>\s*){one_of(WORDS["qualities"])}\s*(?:["']|</)"""
+)
+"""Matches a field or a tag with a quality's name: ``"criterion": "grammar"``."""
+_OF_QUALITY = re.compile(
+    rf"\b(?:for(?! clarity)|{one_of(WORDS['regarding'])}) (?:the )?{whole_words(WORDS['qualities'])}|[(\[]\s*{whole_words(WORDS['qualities'])}\s*[)\]]"
+)
+"""Matches words that limit a statement to a quality: "in terms of grammar"."""
+_LEAD_END = re.compile(r"[.;|] |,\s| [-–—] ")
 _OPTION = re.compile(
     r"[*_\"'`]*(?:(\d{1,4})[*_]*(?:\)[.:]?|[.:]|(?=[*_\"'`]*$)))?\s*((?:[^\W\d][^\d]*?)?)(?:\s*\((\d{1,4})\))?\.?[*_\"'`]*"
 )
@@ -285,6 +309,7 @@ class Reader:
         legend: Matches an explanation of the scale by its ends: "1 means very introverted and 5 very extroverted".
         names: Fields' names that were looked up, and whether they are like a score's.
         trait: Matches the words by which judges call the dimension.
+        quoted: Matches a dimension's or a quality's name in quotation marks.
     """
 
     labels: dict[int, str]
@@ -303,6 +328,11 @@ class Reader:
     off_topic: OffTopic
     names: dict[str, bool]
     trait: re.Pattern[str]
+    quoted: re.Pattern[str]
+
+    def unquoted(self, text: str) -> str:
+        """Strip the quotation marks around names of dimensions and qualities in a plain text; a JSON object keeps its own."""
+        return self.quoted.sub(r"\2", text) if ("'" in text or '"' in text) and "{" not in text else text
 
     def is_name(self, key: str) -> bool:
         """Tell whether a field or a tag is named like a score."""
@@ -372,9 +402,16 @@ class Reader:
             text = text.replace(self.echo, "\n")
         if self.legend is not None and self.has_label(text):
             text = self.legend.sub(SCALE_MARK, text)
-        other = self.elsewhere if '"' in text or "<" in text else None
-        denied = DENIED if other is not None and other.field.search(text) else ""
+        denied = DENIED if self._has_other_field(text) else ""
         return f"\n{labelled(text, self.is_name, self.is_value, self._tells_end)}{denied}"
+
+    def _has_other_field(self, text: str) -> bool:
+        if not ("<" in text or ("{" in text and ":" in text)):
+            return False
+        quality = _QUALITY_FIELD.search(text)
+        return (quality is not None and not self.trait.search(quality[0])) or (
+            self.elsewhere is not None and self.elsewhere.field.search(text) is not None
+        )
 
     def _tells_end(self, text: str) -> bool:
         return (
@@ -623,9 +660,7 @@ class Reader:
         if sentence.rstrip().endswith("?") or (not concluded and self._is_hypothetical(prefix, head[0])):
             return None
         tail = sentence[value.end() :]
-        if self.elsewhere and (
-            self.elsewhere.before.search(prefix + head[0]) or self.elsewhere.behind.match(tail)
-        ):
+        if self._limits_to_other(prefix + head[0]) or (self.elsewhere and self.elsewhere.behind.match(tail)):
             return None
         if not sentence[value.end(1) :].strip():
             return Claim(value[1], rest, offset + value.end())
@@ -640,6 +675,12 @@ class Reader:
         if _other_number(tail, value[1]):
             return Claim(value[1], "", offset + value.end(), firm=False)
         return Claim(value[1], tail if tail.strip(" .)") else rest, offset + value.end())
+
+    def _limits_to_other(self, lead: str) -> bool:
+        """Tell whether words before a value limit it to another dimension or a quality: "in terms of grammar"."""
+        return (_OF_QUALITY.search(lead) is not None and self.trait.search(lead) is None) or (
+            self.elsewhere is not None and self.elsewhere.before.search(lead) is not None
+        )
 
     def _worded_claim(
         self, sentence: str, head: re.Match[str], value: re.Match[str] | None, offset: int, *, last: bool
@@ -720,10 +761,27 @@ class Reader:
         """
         before = _titles(text[:score])
         found = [*filter(_SIDE_TITLE.fullmatch, before[-2:])]
+        if not has_digit("".join(before[:2])):
+            found += filter(_SIDE_TITLE.fullmatch, before[:1])
+        lead = _bare_title(_LEAD_END.split(text[:score].rstrip().rpartition("\n")[2], maxsplit=1)[0])
+        found += filter(_QUALITY_LEAD.fullmatch, [lead] if score is not None else [])
         if self.elsewhere is not None:
             found += filter(self.elsewhere.end.fullmatch, before)
             found += filter(self.elsewhere.title.fullmatch, before if score is None else _titles(text))
+            found += filter(self.elsewhere.lead.fullmatch, [lead])
         return not all(map(self.trait.search, found))
+
+    def is_on_other(self, text: str) -> bool:
+        """Tell whether a sentence says that the judged text is about another dimension, and nothing names the asked one."""
+        other = self.elsewhere
+        if other is None or not other.stems.may_be_in(text) or other.topic.search("\n" + text) is None:
+            return False
+        rest = other.instead.sub(" ", text)
+        return self.trait.search(rest) is None and not (
+            self.ends is not None
+            and self.ends.may_name(rest)
+            and any(signs.in_("\n" + rest) for signs in self.ends.signs)
+        )
 
     def states_nothing(self, text: str) -> bool:
         """Tell whether a plain text surely states no score and names no option."""
@@ -733,7 +791,8 @@ class Reader:
             or _NOT_APPLICABLE.may_be_in(text)
             or _dangles(text)
             or _announces(text)
-            or self.is_about_other(text)
+            or self.is_about_other(text, len(text))
+            or self.is_on_other(text)
             or (":" in text and with_denials(text, self.is_name) != text)
         )
 
@@ -799,10 +858,11 @@ _ASSERTED = re.compile(
 def _titles(text: str) -> list[str]:
     """Return the first line and the last two without mark-up; empty where a line is too long for a title."""
     lines = [line for line in text.split("\n") if line.strip()]
-    return [
-        line.replace("*", "").strip("#_:.! ") if len(line) <= _LONGEST_TITLE else ""
-        for line in (*lines[:1], *lines[-2:])
-    ]
+    return [_bare_title(line) for line in (*lines[:1], *lines[-2:])]
+
+
+def _bare_title(line: str) -> str:
+    return line.replace("*", "").strip("#_:.! ") if len(line) <= _LONGEST_TITLE else ""
 
 
 def _dangles(sentence: str) -> bool:
@@ -814,16 +874,21 @@ def _dangles(sentence: str) -> bool:
 def _announces(text: str) -> bool:
     """Tell whether a text ends with words that attribute the next line to somebody else ("The post says")."""
     text = text.rstrip(" *")
-    if text.endswith(":") and _NO_ANSWER.search(text):
+    if text.endswith(":") and _is_no_answer(text):
         return True
     return (
         text[-1:].isalpha() and _ANNOUNCING.search(text, max(0, len(text) - _LONGEST_ATTRIBUTION)) is not None
     )
 
 
+def _is_no_answer(text: str) -> bool:
+    """Tell whether a text ends with a name that marks what follows as no answer ("Example:")."""
+    return _NO_ANSWER.search(text, max(0, len(text) - _LONGEST_ATTRIBUTION)) is not None
+
+
 def _somebody_else(prefix: str) -> bool:
     """Tell whether the words before a statement attribute it to somebody else."""
-    if prefix[-1:] in ",:" and _NO_ANSWER.search(prefix):
+    if prefix[-1:] in ",:" and _is_no_answer(prefix):
         return True
     ends = prefix.endswith((",", ":", " that"))
     verb = _ATTRIBUTED.search(prefix, max(0, len(prefix) - _LONGEST_ATTRIBUTION)) if ends else None
@@ -836,7 +901,7 @@ def leads_elsewhere(before: str) -> bool:
     if not line.endswith(":"):
         return _announces(line)
     return (
-        (_somebody_else(line) and (_NO_ANSWER.search(line) is not None or _ASKED.search(line) is None))
+        (_somebody_else(line) and (_is_no_answer(line) or _ASKED.search(line) is None))
         or _HYPOTHETICAL.in_("; " + line.lstrip())
         or _FOREIGN_LEAD.search(line) is not None
     )
@@ -956,7 +1021,16 @@ def reader(asked: Dimension | Scale) -> Reader:
         off_topic(names if dimension else frozenset(), scale.not_applicable),
         {},
         re.compile(whole_words(map(re.escape, names)) if names else "(?!)"),
+        re.compile(
+            rf"""(?<!\w)(["'])({whole_words([*map(re.escape, names), *_ALL_TRAITS, *WORDS["qualities"]])}(?: {_TITLE_WORDS})?)\1(?!\w)"""
+        ),
     )
+
+
+_ALL_TRAITS = [
+    *(name for first, more in WORDS["dimensions"].items() for name in (first, *more)),
+    *(name for each in WORDS["poles"].values() for name in (*each["low_trait"], *each["high_trait"])),
+]
 
 
 def _elsewhere(names: frozenset[str]) -> Elsewhere:
@@ -968,15 +1042,21 @@ def _elsewhere(names: frozenset[str]) -> Elsewhere:
     )
     words, titles = whole_words(WORDS["subject_words"]), whole_words([*WORDS["titles"], *WORDS["subjects"]])
     title = rf"(?:(?:{words} )*{titles}(?: [^\W\d]+)?(?: {words})*[ :=-]*)?{traits}(?: ?\({traits}\)|[ :-]*{titles})?(?: {words})*"
-    about = rf"\b(?:for|regarding|concerning|on|in terms of|as (?:for|to)|für|pour|para|per|для) {whole_words(named)}"
+    about = rf"(?:\b(?:for|on|für|pour|para|per|для|{one_of(WORDS['regarding'])}) (?:the )?|[(\[]\s*){whole_words(named)}"
+    stems = [re.sub("[яь]$", r"\\w*", re.escape(word)) for word in named]
+    topics = [each.replace("<trait>", f"(?:{'|'.join(stems)})") for each in all_words("topics")]
     return Elsewhere(
         re.compile(rf"{about}(?!.*{own})"),
         re.compile(rf"\W*{about}"),
         re.compile(title),
         re.compile(whole_words(word for each in poles for word in (*each["low"], *each["high"]))),
         re.compile(
-            rf'["<](?:{one_of(WORDS["subject_words"])}[_ ]){{0,2}}{one_of(WORDS["subjects"])}(?:"\s*:\s*"|>\s*){traits}\s*(?:"|</)'
+            rf"""["'<](?:{one_of(WORDS["subject_words"])}[_ ]){{0,2}}{one_of([*WORDS["subjects"], *WORDS["criteria"]])}(?:["']\s*:\s*["'\\]+|>\s*){traits}\s*(?:["'\\]+|</)"""
         ),
+        re.compile(rf"(?:{words} )*{titles}(?: [^\W\d]+)?(?: {words})*[ :=-]+{traits}"),
+        re.compile(rf"[.!?;:\n]\W{{0,9}}(?:{'|'.join(topics)})(?=\W|$)"),
+        Stems(stems),
+        re.compile(rf"(?:{whole_words([*WORDS['denials'], *WORDS['instead']])})(?: [^\W\d]+){{0,2}}? ?{own}"),
     )
 
 
@@ -1014,7 +1094,9 @@ def _head(names: frozenset[str], pole: str, short: str) -> tuple[re.Pattern[str]
     trait = one_of(map(re.escape, [*names, *({pole, pole.replace(" ", "-")} if pole else ())]))
     adjectives, nouns = one_of(all_words("adjectives")), one_of(all_words("scores"))
     people = one_of(WORDS["judged"])
-    judged = one_of([*WORDS["objects"], *map(re.escape, names)])
+    judged = one_of(
+        [*WORDS["objects"], *map(re.escape, names), f"{SCALE_MARK} (?:{'|'.join(WORDS['scales'])})"]
+    )
     of_what = rf"(?:\s*[(\[][^()\[\]\n]{{0,40}}[)\]]|\s?{judged}(?![^\W_])){{0,10}}?"
     name = rf"(?:{adjectives}[ -]?){{0,5}}(?:(?:(?:{people}'s )?{trait}[ -]?)?{nouns}|(?:{people}'s )?{dimension}(?: (?:score|rating|level))?)(?:[ -]{adjectives}){{0,2}}"
     field = rf"|(?<![(\[]){re.escape(short)}(?=\s*[:=])" if short else ""

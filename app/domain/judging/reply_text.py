@@ -382,7 +382,24 @@ def _walked_fields(body: str, is_name: IsName) -> Iterator[_Field]:
             if stack and stack[-1][0] == "{" and last in {"{", ","}:
                 key = value
             elif last == ":" and stack and not any(FOREIGN.match(name) for _, name in stack):
-                outer = next((name for _, name in reversed(stack) if is_name(name)), "")
-                inner = key == "value" or is_name(key)
-                yield _Field(outer if outer and inner else key, value)
+                yield from _nested_field([name for _, name in stack], key, value, is_name)
         last = sign or ("v" if string or word else last)
+
+
+def _nested_field(outer: list[str], key: str, value: str, is_name: IsName) -> Iterator[_Field]:
+    """Yield a field of nested objects, unless it is the score of something else than they are named for."""
+    if key != "value" and not is_name(key):
+        yield _Field(key, value)
+    elif all(is_name(name) or _is_container(name) for name in outer):
+        yield _Field(next(filter(is_name, reversed(outer)), key), value)
+
+
+def _is_container(name: str) -> bool:
+    """Tell whether a field's name says nothing about the scores in its object: "result", the judged sentence."""
+    words = _NAME_WORD.findall(name)
+    return len(words) >= _LEAST_WORDS_OF_TEXT or _CONTAINERS.issuperset(words)
+
+
+_NAME_WORD = re.compile(r"[^\W\d_]+")
+_CONTAINERS = frozenset(WORDS["containers"])
+_LEAST_WORDS_OF_TEXT = 5

@@ -132,7 +132,7 @@ def _in_common_form(raw: str, scale: Scale, readings: dict[str, Verdict]) -> Ver
 def _in_words(raw: str, asked: Dimension | Scale) -> Verdict:
     scale = asked.scale if isinstance(asked, Dimension) else asked
     read, readings = reader(asked), _readings(scale)
-    text = plain(raw)
+    text = read.unquoted(plain(raw))
     text = text[opening.end() :] if (opening := OPENING.match(text)) else text
     if not text:
         return unparsed(Unread.EMPTY)
@@ -175,7 +175,7 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
     text = read.rewritten(text)
     if len(text) > 2 * _LONGEST_PART:
         text = f"{text[:_LONGEST_PART]}\n{BLANK}\n{text[-_LONGEST_PART:]}"
-    text = _without_scale(_in_digits(text), scale)
+    text = _SCALE_PHRASE.sub("", _without_scale(_in_digits(text), scale))
     whole = _WHOLE.fullmatch(text)
     if whole is not None:
         return readings.get(whole[1] or whole[2], unparsed(Unread.NO_ANSWER))
@@ -204,6 +204,7 @@ def _in_claims(  # noqa: C901, PLR0911 - one return for each reason
         (DENIED in text and verdict.score is not None)
         or _has_other_scale(text, scale)
         or read.is_about_other(text, claims[-1].end)
+        or (verdict.score is not None and read.is_on_other(text))
         or _DECLINED.search(text)
         or denies(text, str(number))
         or taken_back(text, claims[-1].end, number, frozenset(readings))
@@ -267,11 +268,12 @@ _ORDINAL_OPTION = re.compile(
     rf"\s*(?:the )?(?:(\d{{1,2}})(?:st|nd|rd|th)|({'|'.join(_ORDINAL_OPTIONS)})) (?:option|choice)[.!]?\s*"
 )
 _SCALES, _SCALE_NAMES = one_of([*WORDS["scales"], *WORDS["ranges"]]), one_of(WORDS["scales"])
-_SCALE_LEAD = rf"(?:{one_of(WORDS['scale_leads'])} ?)?(?:{_SCALES} ?(?:{one_of(WORDS['scale_joints'])} ?)?{SCALE_MARK}|{SCALE_MARK} ?{_SCALES})\s?:\s*"
+_ON, _FROM = one_of(WORDS["scale_leads"]), one_of(WORDS["scale_joints"])
+_SCALE_LEAD = rf"(?:(?:{_ON} ?)?(?:{_SCALES} ?(?:{_FROM} ?)?{SCALE_MARK}|{SCALE_MARK} ?{_SCALES})|{_ON} {_SCALES})\s?[,:]\s*"
 """Matches a mention of the scale before a number: "On a scale of 1 to 5: 4"."""
 _WHOLE = re.compile(
-    rf"\s*(?:{_SCALE_LEAD})?(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s+\1){{0,9}}(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
-    rf"|\s*(?:{BLANK}\s*\n)?\s*answer: (\d{{1,4}})\s*\n\s*{BLANK}?\s*"
+    rf"\s*+(?:{_SCALE_LEAD})?(?:(?:{'|'.join(WORDS['bare_leads'])}|=+>|[-–—]+>|→|⇒)\s+)*(\d{{1,4}})(?:\s+\1){{0,9}}(?:\s(?:{'|'.join(WORDS['units'])}))?[.!]?\s*"
+    rf"|\s*+(?:{BLANK}(?=[^\S\n]*\n)\s*+)?answer: (\d{{1,4}})(?=[^\S\n]*\n)\s*+{BLANK}?\s*+"
 )
 """Matches a reply that is a number with words around it that add nothing, or one machine format."""
 _SCALE_IN_BRACKETS = rf"{one_of(all_words('scores'))} ?[(\[]"
@@ -283,7 +285,12 @@ _OTHER_SCALE = re.compile(
     rf"|(?:满分|満分)(?:为|は)? ?\d|\d ?[分点](?:满分|満点)"
 )
 """Matches a mention of a scale; the asked one is marked before."""
-_SPELLED_SCALES = ("point", "one to", "zero to")
+_SPELLED_SCALES = ("point", "one to", "zero to", *WORDS["points"])
+_SCALE_PHRASE = re.compile(
+    rf"^[^\S\n]*{_ON} (?:{_SCALES}(?: ?{_FROM} ?{SCALE_MARK})?|{SCALE_MARK} ?{_SCALES})[^\S\n]+(?!{_FROM} ?{SCALE_MARK})(?=[^\W\d])",
+    re.MULTILINE,
+)
+"""Matches a mention of the scale before a statement: "On a 5-point scale I give this a 4"."""
 _NULL_DECIMALS = re.compile(r"\.00?$")
 _UNREADABLE = re.compile(rf"{LOST}|\d{COMBINING}")
 _ONLY_NOT_APPLICABLE = re.compile(
@@ -317,7 +324,8 @@ def _scale_patterns(scale: Scale) -> tuple[re.Pattern[str], re.Pattern[str]]:
     """Return what mentions the whole scale ("1 to 5"), and what gives a score out of its maximum ("4/5")."""
     start, end = r"(?<![\w.,/+-])", r"(?![\w/%]|[.,-]\d)"
     low, high = scale.minimum, scale.maximum
-    whole = rf"{start}{low}\s?{_TO}\s?\+?{high}{end}|{start}{high}[ -]points?(?= scale)|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:(?:满分|満分|満点)[中で]?|中)"
+    spelled = "|".join(WORDS["spelled_scales"].get(high, ["(?!)"]))
+    whole = rf"{spelled}|{start}{low}\s?{_TO}\s?\+?{high}{end}|{start}{high}[ -]points?(?= scale)|(?:满分|満分)(?:为|は)?\s?{high}\s?[分点]?|{start}{high}\s?[分点](?:(?:满分|満分|満点)[中で]?|中)"
     fraction = rf"{start}(\d{{1,9}})(?:\.00?)?\s?(?:分|点|점)?\s?\(?(?:{OUT_OF})\s?{high}(?:\.00?)?\)?(?:\s?(?:分|点|점))?{end}"
     return re.compile(whole), re.compile(fraction)
 
@@ -340,7 +348,7 @@ def _digit(found: re.Match[str]) -> str:
 
 def _without_scale(text: str, scale: Scale) -> str:
     """Mark mentions of the whole scale, and write ``4/5`` as ``4``; both name the maximum."""
-    if str(scale.maximum) not in text:
+    if str(scale.maximum) not in text and not has_any(text, _SPELLED_SCALES):
         return text
     whole, fraction = _scale_patterns(scale)
     text = whole.sub(SCALE_MARK, text)

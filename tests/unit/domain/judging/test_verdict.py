@@ -88,12 +88,12 @@ class TestHostileReplies:
     @pytest.mark.parametrize(
         "piece",
         ["4 ", "4. ", "x4. ", "4\n", "1-", "1 to ", "4/5 ", "9" * 50, " ", "\n", ":\n", "*", "(", '"', '" ,', "½", "e\u0301",
-         "<think>", "score: ", "score for ", "i rate it: ", "i cannot ", "sorry ", "not ", "two "],
+         "<think>", "score: ", "score for ", "i rate it: ", "i cannot ", "sorry ", "not ", "two ", ": #", "* ", "\n "],
     )  # fmt: skip
     def test_a_hundred_kilobytes_are_read_at_once(self, piece: str) -> None:
         body = piece * (100_000 // len(piece))
         started = time.process_time()
-        for raw in (body, body + "4", "4" + body, body + " Score: 4"):
+        for raw in (body, body + "4", "4" + body, body + " Score: 4", "[[4]]" + body + "x"):
             parse_verdict(raw, PAPER)
         assert time.process_time() - started < 10.0  # some 0.05 s; quadratic time would take minutes
 
