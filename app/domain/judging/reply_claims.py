@@ -273,21 +273,23 @@ _MOST_WORDS_OF_NAME = 6
 _LONGEST_TITLE = 80
 _MOST_NAMES, _LONGEST_NAME = 200, 40
 """Names of fields that are remembered, and characters of one."""
-_QUALITY = (
-    rf"(?:{whole_words([*WORDS['subjects'], *WORDS['criteria']])}[ :=-]*)?{whole_words(WORDS['qualities'])}"
-)
+_QUALITY_WORDS = whole_words(all_words("qualities"))
+_SUBJECTS = [*WORDS["subjects"], *WORDS["criteria"], *WORDS["parts"]]
+_QUALITY = rf"(?:{whole_words(_SUBJECTS)}[ :=-]*)?{_QUALITY_WORDS}(?: (?:and|&|und|et|y|e|и|和|と|및) {_QUALITY_WORDS})?"
 _SIDE_TITLE = re.compile(
     rf"(?:{_QUALITY}|{whole_words(WORDS['side_fields'])})(?:[ :-]*{whole_words(WORDS['titles'])})?(?: {whole_words(WORDS['titled_texts'])})?"
 )
 """Matches the title of a score that is not the asked one: "Confidence", "Criterion: grammar"."""
+_CRITERION = re.compile(rf"{whole_words(WORDS['criteria'])} ?[:=-] ?([^\d\n]+)")
+"""Matches a line that names what is scored."""
 _QUALITY_LEAD = re.compile(rf"{_QUALITY}(?:\s*:[^\d\n]*)?")
 """Matches what stands before a score on its line: "Clarity: easy to read"."""
 _QUALITY_FIELD = re.compile(
-    rf"""["'<]{one_of([*WORDS["subjects"], *WORDS["criteria"]])}(?:["']\s*:\s*["']|>\s*){one_of(WORDS["qualities"])}\s*(?:["']|</)"""
+    rf"""["'<]{one_of(_SUBJECTS)}(?:["']\s*:\s*["']|>\s*){_QUALITY_WORDS}\s*(?:["']|</)"""
 )
 """Matches a field or a tag with a quality's name: ``"criterion": "grammar"``."""
 _OF_QUALITY = re.compile(
-    rf"\b(?:for(?! clarity)|{one_of(WORDS['regarding'])}) (?:the )?{whole_words(WORDS['qualities'])}|[(\[]\s*{whole_words(WORDS['qualities'])}\s*[)\]]"
+    rf"\b(?:for(?! clarity)|{one_of(WORDS['regarding'])}) (?:the )?{_QUALITY_WORDS}|[(\[]\s*{_QUALITY_WORDS}\s*[)\]]"
 )
 """Matches words that limit a statement to a quality: "in terms of grammar"."""
 _LEAD_END = re.compile(r"[.;|] |,\s| [-–—] ")
@@ -769,7 +771,18 @@ class Reader:
             found += filter(self.elsewhere.end.fullmatch, before)
             found += filter(self.elsewhere.title.fullmatch, before if score is None else _titles(text))
             found += filter(self.elsewhere.lead.fullmatch, [lead])
+            found += (
+                each[1] for each in map(_CRITERION.fullmatch, before) if each and not self._is_own(each[1])
+            )
         return not all(map(self.trait.search, found))
+
+    def _is_own(self, words: str) -> bool:
+        """Tell whether words may name the score, an option or an end of the scale."""
+        return (
+            self.is_name(words)
+            or self.has_label(words)
+            or (self.ends is not None and self.ends.may_name(words))
+        )
 
     def is_on_other(self, text: str) -> bool:
         """Tell whether a sentence says that the judged text is about another dimension, and nothing names the asked one."""
@@ -1022,7 +1035,7 @@ def reader(asked: Dimension | Scale) -> Reader:
         {},
         re.compile(whole_words(map(re.escape, names)) if names else "(?!)"),
         re.compile(
-            rf"""(?<!\w)(["'])({whole_words([*map(re.escape, names), *_ALL_TRAITS, *WORDS["qualities"]])}(?: {_TITLE_WORDS})?)\1(?!\w)"""
+            rf"""(?<!\w)(["'])({whole_words([*map(re.escape, names), *_ALL_TRAITS])}(?: {_TITLE_WORDS})?|{_QUALITY_WORDS})\1(?!\w)"""
         ),
     )
 
@@ -1051,7 +1064,7 @@ def _elsewhere(names: frozenset[str]) -> Elsewhere:
         re.compile(title),
         re.compile(whole_words(word for each in poles for word in (*each["low"], *each["high"]))),
         re.compile(
-            rf"""["'<](?:{one_of(WORDS["subject_words"])}[_ ]){{0,2}}{one_of([*WORDS["subjects"], *WORDS["criteria"]])}(?:["']\s*:\s*["'\\]+|>\s*){traits}\s*(?:["'\\]+|</)"""
+            rf"""["'<](?:{one_of(WORDS["subject_words"])}[_ ]){{0,2}}{one_of(_SUBJECTS)}(?:["']\s*:\s*["'\\]+|>\s*){traits}\s*(?:["'\\]+|</)"""
         ),
         re.compile(rf"(?:{words} )*{titles}(?: [^\W\d]+)?(?: {words})*[ :=-]+{traits}"),
         re.compile(rf"[.!?;:\n]\W{{0,9}}(?:{'|'.join(topics)})(?=\W|$)"),
