@@ -275,12 +275,12 @@ _MOST_NAMES, _LONGEST_NAME = 200, 40
 """Names of fields that are remembered, and characters of one."""
 _QUALITY_WORDS = whole_words(all_words("qualities"))
 _SUBJECTS = [*WORDS["subjects"], *WORDS["criteria"], *WORDS["parts"]]
-_QUALITY = rf"(?:{whole_words(_SUBJECTS)}[ :=-]*)?{_QUALITY_WORDS}(?: (?:and|&|und|et|y|e|и|和|と|및) {_QUALITY_WORDS})?"
+_QUALITY = rf"(?:{whole_words(_SUBJECTS)}[ :=–—-]*)?{_QUALITY_WORDS}(?: (?:and|&|und|et|y|e|и|和|と|및) {_QUALITY_WORDS})?"
 _SIDE_TITLE = re.compile(
     rf"(?:{_QUALITY}|{whole_words(WORDS['side_fields'])})(?:[ :-]*{whole_words(WORDS['titles'])})?(?: {whole_words(WORDS['titled_texts'])})?"
 )
 """Matches the title of a score that is not the asked one: "Confidence", "Criterion: grammar"."""
-_CRITERION = re.compile(rf"{whole_words(WORDS['criteria'])} ?[:=-] ?([^\d\n]+)")
+_CRITERION = re.compile(rf"{whole_words(WORDS['criteria'])} ?[:=–—-] ?([^\d\n]+)")
 """Matches a line that names what is scored."""
 _QUALITY_LEAD = re.compile(rf"{_QUALITY}(?:\s*:[^\d\n]*)?")
 """Matches what stands before a score on its line: "Clarity: easy to read"."""
