@@ -233,6 +233,9 @@ class RefusalLanguage(Form):
     model: _Lines
     either: _Lines
     whole: _Lines
+    doubt: _Lines
+    making: _Lines
+    charged: _Lines
     aside: _Lines
     declining: _Lines
     meta: _Lines

@@ -51,6 +51,9 @@ class LanguageRules:
         model: Refusals that only the model speaks.
         either: Refusals that the model or a character speaks; in ``model``, a group that matches marks one.
         whole: What declines, or may, if a text says nothing else.
+        doubt: Words for the request, the role as such or the model; a text that declines with one may be a refusal.
+        making: Words for what the model is asked to make or do; so may one with such a word and one of ``charged``.
+        charged: Words for what is wrong with that.
         aside: What declines in an out-of-character remark.
         declining: What declines anywhere in a sentence; a refusal beside a ``disclosure``, a ``leaving`` or ``meta``.
         meta: What a character does not speak about: the role as a role, the prompt, the model's rules.
@@ -72,6 +75,9 @@ class LanguageRules:
     model: tuple[str, ...]
     either: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
+    doubt: tuple[str, ...] = ()
+    making: tuple[str, ...] = ()
+    charged: tuple[str, ...] = ()
     aside: tuple[str, ...] = ()
     declining: tuple[str, ...] = ()
     meta: tuple[str, ...] = ()
@@ -116,6 +122,9 @@ class _Language:
         self._preface = _compile(_BEFORE_PREFACE + _any_of(rules.preface, known))
         self._declining = _compile(_any_of(rules.declining, known))
         self._meta = _compile(_any_of(rules.meta, known))
+        self._doubt = _compile(_any_of(rules.doubt, known))
+        self._making = _compile(_any_of(rules.making, known))
+        self._charged = _compile(_any_of(rules.charged, known))
         self._answered = _compile(known.get("answered", "(?!)"))
 
     def may_refuse(self, text: str) -> bool:
@@ -133,6 +142,15 @@ class _Language:
         if not is_meta and not (may_disclose and self.disclosure.search(sentence)):
             return False
         return not self._answered.search(sentence)
+
+    def may_decline(self, sentences: Iterable[str]) -> bool:
+        """Tell whether one of a few sentences declines, and they may speak of what only the model does."""
+        text = " ".join(sentences)
+        if not _has_any(text, self._declining_signs) or not self._declining.search(text):
+            return False
+        if not self._doubt.search(text) and not (self._making.search(text) and self._charged.search(text)):
+            return False
+        return not self._answered.search(text)
 
     def is_preface(self, sentence: str) -> bool:
         """Tell whether a sentence presents the text as the persona's."""
@@ -243,11 +261,13 @@ class RefusalRules:
         found, rest = _refusals(opening, action.end() if action else 0, self.sentences, languages)
         if not all(any(match.groups()) for match in found):
             return Refusal.YES
-        if ((found and not action) or self._declines(opening, languages)) and not self._in_story.search(said):
+        own = list(self._own(opening)) if languages else []
+        if ((found and not action) or self._declines(own, languages)) and not self._in_story.search(said):
             return Refusal.YES
         if unsure and (
             found
-            or any(each.whole.fullmatch(text.strip().lower()) for each in known)
+            or any(each.whole.fullmatch(_plain(text.strip()).lower()) for each in known)
+            or any(each.may_decline(own) for each in languages)
             or _refusals(opening, rest, self.window, languages)[0]
             or self._breaks(opening, known)
         ):
@@ -272,15 +292,17 @@ class RefusalRules:
             ends += [match.end() for match in self._remark.finditer(text)]
         return ends
 
-    def _declines(self, opening: str, languages: Sequence[_Language]) -> bool:
-        """Tell whether the model declines anywhere in one of the first sentences."""
-        if not languages:
-            return False
+    def _declines(self, sentences: Iterable[str], languages: Sequence[_Language]) -> bool:
+        """Tell whether the model declines anywhere in one of a few sentences."""
+        return any(
+            any(each.declines(own) for each in languages) and not self._hearsay.search(own)
+            for own in sentences
+        )
+
+    def _own(self, opening: str) -> Iterator[str]:
+        """Yield the first sentences without speech in quotation marks."""
         for begin, end, _ in _sentences(opening, 0, self.sentences):
-            own = _ANY_SPEECH.sub(" ", opening[begin:end])
-            if any(each.declines(own) for each in languages) and not self._hearsay.search(own):
-                return True
-        return False
+            yield _ANY_SPEECH.sub(" ", opening[begin:end])
 
     def _breaks(self, sentence: str, languages: Sequence[_Language]) -> bool:
         languages = [each for each in languages if each.may_disclose(sentence)]

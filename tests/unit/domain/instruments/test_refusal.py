@@ -101,9 +101,12 @@ class TestUnsure:
             "I can't help with that, sir.",
             "What a day. I love the rain. I cannot adopt this persona.",
             "As an AI, I love parties, but not the noise of the city.",
+            "Sorry, I\u2019d rather not.",
+            "Danke, aber einen Betrüger werde ich nicht spielen.",
+            "Merci, mais je ne jouerai pas un escroc.",
         ],
     )
-    def test_a_character_may_refuse_or_the_model_later(self, text: str) -> None:
+    def test_a_character_may_refuse_or_the_model_later_or_in_other_words(self, text: str) -> None:
         assert RULES.read(text) is Refusal.UNSURE
 
     @pytest.mark.parametrize("text", ["I can't wait for the party.", "I love my work.", ""])
