@@ -2,9 +2,8 @@
 
 import contextlib
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from typing import Any
-from uuid import UUID
 
 import celery.apps.worker as program
 import structlog
@@ -13,6 +12,7 @@ from celery.signals import setup_logging, worker_init, worker_ready, worker_shut
 from app.bootstrap import configure_logging, told_start
 from app.queue.celery_app import ADVANCE_BATCH, DELETE_BATCH_FILE, FINALIZE_JOB, RUN_SHARD, make_celery
 from app.queue.sender import CeleryQueue
+from app.services.scheduling.dispatcher import Dispatcher
 from app.settings import load_settings
 from workers.context import WorkerContext
 
@@ -45,32 +45,19 @@ def without_words() -> Iterator[None]:
         raise TaskFailedError(type(error).__name__) from None
 
 
-@app.task(name=RUN_SHARD)
-def run_shard(shard_id: int) -> None:
-    """Runs one shard."""
-    with without_words():
-        context.run_shard(shard_id)
+def _take(name: str, begin: Callable[[Dispatcher, Any], Coroutine[Any, Any, None]]) -> None:
+    """Has the dispatcher told of a kind of messages."""
+
+    @app.task(name=name)
+    def take(id_: int | str) -> None:
+        with without_words():
+            context.take(begin, id_)
 
 
-@app.task(name=ADVANCE_BATCH)
-def advance_batch(batch_id: int) -> None:
-    """Looks after one batch."""
-    with without_words():
-        context.advance_batch(batch_id)
-
-
-@app.task(name=DELETE_BATCH_FILE)
-def delete_batch_file(file_id: str) -> None:
-    """Deletes one file of a batch at its provider."""
-    with without_words():
-        context.delete_batch_file(UUID(file_id))
-
-
-@app.task(name=FINALIZE_JOB)
-def finalize_job(job_id: str) -> None:
-    """Finalizes one job."""
-    with without_words():
-        context.finalize_job(job_id)
+_take(RUN_SHARD, Dispatcher.run_shard)
+_take(FINALIZE_JOB, Dispatcher.finalize)
+_take(ADVANCE_BATCH, Dispatcher.advance_batch)
+_take(DELETE_BATCH_FILE, Dispatcher.delete_batch_file)
 
 
 @setup_logging.connect

@@ -8,10 +8,9 @@ import contextlib
 import os
 import socket
 import threading
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
 from typing import Any
-from uuid import UUID
 
 import structlog
 import uvloop
@@ -33,8 +32,6 @@ from app.llm.connections.provider_names import provider_of
 from app.llm.gateway import ADAPTERS, Gateway, adapters
 from app.llm.models.prices import PRICE_LISTS, GenaiPriceBook, price_lists
 from app.ports import Queue
-from app.services.batches.turns import batch_work
-from app.services.execution.background_tasks import BATCH, BackgroundTasks, FinalizingQueue, finalizing
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.cache_lookup import ReplyDesk
 from app.services.execution.first_calls import FirstCalls
@@ -43,15 +40,12 @@ from app.services.execution.model_caller import ModelCaller
 from app.services.execution.response_cache import SharedReplies
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.shard_work import Batching, ShardDependencies
-from app.services.execution.stop_signal import StopReason
 from app.services.execution.suspect_replies import LateSuspects
 from app.services.job_context import JobContexts
 from app.services.providers.call_rules import CallRules
 from app.services.providers.connection_book import ConnectionBook
+from app.services.scheduling.dispatcher import Dispatcher
 from app.services.scheduling.outages import resuming
-from app.services.scheduling.run_shard import run_shard
-from app.services.scheduling.starvation_guard import guard_against_starvation
-from app.services.tenant_turns import TurnedWork
 from app.settings import Settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
@@ -71,9 +65,6 @@ UNASKED_SECONDS = 30.0
 class WorkerContext:
     """Built once a process, before Celery takes its first task."""
 
-    _advance_batch: TurnedWork[int]
-    _delete_file: TurnedWork[UUID]
-
     def __init__(self, settings: Settings, queue: Queue) -> None:
         self._settings = settings
         self._queue = queue
@@ -81,11 +72,9 @@ class WorkerContext:
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._stack = contextlib.AsyncExitStack()
         self._imports: list[str] = []
-        self._deps: ShardDependencies | None = None
+        self._dispatcher: Dispatcher | None = None
         self._board: MetricsBoard | None = None
         self._warm = threading.Event()
-        self._background = BackgroundTasks()
-        self._busy = 0
 
     def start(self, places: int) -> None:
         """Starts the loop and everything on it.
@@ -98,7 +87,7 @@ class WorkerContext:
         """
         let_threads_give_way()
         self._thread.start()
-        self._deps = self._run(self._stack.enter_async_context(self._dependencies(places))).result()
+        self._dispatcher = self._run(self._stack.enter_async_context(self._dispatching(places))).result()
 
     def warm_up(self) -> None:
         """Imports what every shard needs, while the worker already answers to its queue; shards wait for it, and so does `/readyz`.
@@ -121,20 +110,12 @@ class WorkerContext:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
         if self._board is not None:
             self._run(self._board.set_ready(is_ready=False))
-        if self._deps is not None:
-            self._loop.call_soon_threadsafe(self._leave, self._deps.leases)
+        if self._dispatcher is not None:
+            self._loop.call_soon_threadsafe(self._leave, self._dispatcher)
 
-    def _leave(self, leases: LeaseKeeper) -> None:
-        log.info("the worker stops", shards=leases.held)
-        leases.stop_all(StopReason.SHUTDOWN)
-        # An upload may take half an hour; the next worker goes on from the batch's state.
-        self._background.cancel(BATCH)
-        self._loop.call_later(self._settings.shutdown_seconds, self._abandon, leases)
-
-    @staticmethod
-    def _abandon(leases: LeaseKeeper) -> None:
-        if calls := leases.cut_all():
-            log.warning("calls abandoned", calls=calls)
+    def _leave(self, dispatcher: Dispatcher) -> None:
+        dispatcher.stop()
+        self._loop.call_later(self._settings.shutdown_seconds, dispatcher.abandon)
 
     def close(self) -> None:
         """Writes what is left and closes all connections."""
@@ -142,48 +123,18 @@ class WorkerContext:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSING_SECONDS)
 
-    def run_shard(self, shard_id: int) -> None:
-        """Runs a shard; blocks the calling thread until it has ended or was given back."""
+    def take(self, begin: Callable[[Dispatcher, Any], Coroutine[Any, Any, None]], id_: int | str) -> None:
+        """Hands a message to the dispatcher; blocks the calling thread until the place that it takes, if any, is free again."""
         self._warm.wait()
-        self._run(self._run_shard(shard_id)).result()
-
-    async def _run_shard(self, shard_id: int) -> None:
-        self._busy += 1
-        try:
-            await run_shard(self._ready, shard_id)
-        finally:
-            self._busy -= 1
-
-    def advance_batch(self, batch_id: int) -> None:
-        """Begins to advance a batch in the background."""
-        self._begin_batch_work(self._advance_batch(batch_id))
-
-    def delete_batch_file(self, file_id: UUID) -> None:
-        """Begins to delete a batch file at its provider in the background."""
-        self._begin_batch_work(self._delete_file(file_id))
-
-    def finalize_job(self, job_id: str) -> None:
-        """Begins to finalize a job in the background."""
-        self._warm.wait()
-        self._run(self._ready.queue.announce_finalize(job_id)).result()
-
-    def _begin_batch_work(self, work: Coroutine[Any, Any, None]) -> None:
-        if self._ready.leases.stopping:
-            work.close()  # it stays due, and the sweeper announces it again
-        else:
-            self._loop.call_soon_threadsafe(self._background.begin, work, BATCH)
-
-    @property
-    def _ready(self) -> ShardDependencies:
-        if self._deps is None:
+        if self._dispatcher is None:
             raise RuntimeError("the worker has not been started")
-        return self._deps
+        self._run(begin(self._dispatcher, id_)).result()
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     @contextlib.asynccontextmanager
-    async def _dependencies(self, places: int) -> AsyncIterator[ShardDependencies]:
+    async def _dispatching(self, places: int) -> AsyncIterator[Dispatcher]:
         settings = self._settings
         connections = load_operator_connections(settings)
         self._imports = [*adapters(connections), *price_lists(connections)]
@@ -235,10 +186,7 @@ class WorkerContext:
         self._board = board = MetricsBoard(redis, "worker", trouble=lambda: writer.trouble)
         if settings.traces:
             tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
-        contexts, background = JobContexts(engine), self._background
-        finalize = finalizing(engine, contexts, leases)
-        queue = FinalizingQueue(self._queue, background, leases, finalize)
-        late_suspects = LateSuspects(engine, queue, settings.shard_window)
+        late_suspects = LateSuspects(engine, self._queue, settings.shard_window)
         async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
             deps = ShardDependencies(
                 engine=engine,
@@ -251,24 +199,24 @@ class WorkerContext:
                 batching=Batching(batch_gateway, prices, settings.batch_poll_seconds, settings.batch_calls),
                 leases=leases,
                 late_suspects=late_suspects,
-                contexts=contexts,
-                queue=queue,
+                contexts=JobContexts(engine),
+                queue=self._queue,
+                finalize=self._queue.announce_finalize,
                 rules=RULES,
                 call_rules=CallRules(book, prices),
                 owner=f"{socket.gethostname()}:{os.getpid()}",
                 lease_seconds=settings.lease_seconds,
                 window=settings.shard_window,
             )
-            self._advance_batch, self._delete_file = batch_work(deps)
+            dispatcher = Dispatcher(deps, places)
             async with (
-                guard_against_starvation(deps, background, finalize, places, lambda: self._busy),
+                dispatcher.running(),
                 book.keeping(renew),
                 resuming(engine, self._queue, gateway, settings.shard_window),
                 vital_tasks(late_suspects=late_suspects.run()),
                 heartbeat(settings),
             ):
-                yield deps
-            await background.ended()
+                yield dispatcher
         await gateway.close()
         await batch_gateway.close()
         await limiter.close()

@@ -243,13 +243,13 @@ from workers import celery_app as worker
 
 WORDS = "Key (text)=(I am shy) already exists"  # from Python 3.13 on a traceback shows the line that raises
 
-def fail(_):
+def fail(*_):
     raise psycopg.errors.UniqueViolation(WORDS)
 
 worker.configure_logging(worker.settings)
 logging.basicConfig(level=logging.INFO)
-worker.context.run_shard = fail
-worker.run_shard.apply((1,))
+worker.context.take = fail
+worker.app.tasks[worker.RUN_SHARD].apply((1,))
 """
 
 

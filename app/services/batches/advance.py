@@ -242,7 +242,7 @@ async def _dissolve(deps: ShardDependencies, held: Lease) -> None:
         await batches.dissolve(connection, held)
         settled = status in ENDING and await settle(connection, held.job_id, status)
     if settled:
-        await deps.queue.announce_finalize(held.job_id)
+        await deps.finalize(held.job_id)
 
 
 async def _make_smaller(deps: ShardDependencies, held: Lease, error: BatchTooLargeError) -> float:
@@ -333,7 +333,7 @@ async def _end(deps: ShardDependencies, held: Lease, unanswered: str) -> None:
         await batches.hasten_next(connection, held)
     await deps.queue.announce_shards(announced)
     if settled:
-        await deps.queue.announce_finalize(held.job_id)
+        await deps.finalize(held.job_id)
 
 
 # -- failures ---------------------------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """What all kinds of shards share: their dependencies, and awaiting many calls."""
 
 import asyncio
-from collections.abc import Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -69,6 +69,7 @@ class ShardDependencies:
     """What running shards takes; built once a process.
 
     Attributes:
+        finalize: Has a job finalized whose work is over.
         changes: Places in which shards begin and end: many small shards of a tenant do not delay another's.
     """
 
@@ -82,6 +83,7 @@ class ShardDependencies:
     late_suspects: LateSuspects
     contexts: JobContexts
     queue: Queue
+    finalize: Callable[[str], Awaitable[None]]
     rules: RuleBook
     call_rules: CallRules
     owner: str

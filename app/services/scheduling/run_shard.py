@@ -1,4 +1,4 @@
-"""Runs one shard: claims it, does its missing work, and ends it or gives it back.
+"""Runs one claimed shard: does its missing work, and ends it or gives it back.
 
 Everything that decides what to do is read from the database after the claim, so a shard may be run any number of
 times, by anybody.
@@ -6,7 +6,6 @@ times, by anybody.
 
 import asyncio
 import contextlib
-import time
 from typing import NamedTuple
 
 import structlog
@@ -14,7 +13,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.engine import single_statements
 from app.db.execution import response_cache, shards
-from app.db.execution.shards import ALL, Among, AnyClaim, Claim, PreparationClaim
+from app.db.execution.shards import AnyClaim, Claim, PreparationClaim
 from app.db.health import is_away
 from app.db.jobs import jobs, preparations
 from app.db.reasons import reason
@@ -52,31 +51,7 @@ log = structlog.get_logger(__name__)
 SHUTDOWN_SECONDS = 10.0
 """How long a worker that goes down waits for a database that does not take a shard's last rows."""
 
-FEW_SHARDS = 4
-"""A process that holds fewer shards claims the next one at once, whatever it has to do."""
-BUSY_SECONDS = 0.003
-"""An event loop whose turns take longer is busy: each step of a shard waits for so long."""
-LOOK_SECONDS, LOOKED_AT = 0.02, 5
-"""Pause before each look at the event loop, and number of turns that it takes."""
-BUSIEST_SECONDS = 1.0
-"""A busy process claims a further shard after so long all the same."""
-
 UNKNOWN_VERSION = "unknown_version"
-
-
-async def run_shard(deps: ShardDependencies, shard_id: int) -> None:
-    """Runs the shard whose turn it is, if there is one: a message says that there is work, and names this one.
-
-    While the database is away, or other transactions hold locks for too long, the shard is left to the sweeper.
-    """
-    try:
-        claimed = await claim_next(deps, shard_id=shard_id) or await _claim_locked(deps, shard_id)
-        if claimed is not None:
-            await run_claimed(deps, claimed)
-    except Exception as error:
-        if not is_away(error):
-            raise
-        log.warning("shard left to the sweeper", shard=shard_id, reason=reason(error))
 
 
 class Claimed(NamedTuple):
@@ -84,50 +59,6 @@ class Claimed(NamedTuple):
 
     claim: AnyClaim
     asked: float
-
-
-async def claim_next(
-    deps: ShardDependencies, among: Among = ALL, shard_id: int | None = None
-) -> Claimed | None:
-    """Claims the shard whose turn it is; see :func:`app.db.execution.shards.claim_next`. One at a time, so that each counts for the next."""
-    async with deps.leases.claiming:
-        if deps.leases.held >= FEW_SHARDS:
-            await _keeping_up()
-        async with single_statements(deps.engine) as connection:
-            asked = time.monotonic()
-            claim = await shards.claim_next(
-                connection, deps.owner, deps.lease_seconds, among, shard_id, held=deps.leases.shard_ids
-            )
-    return None if claim is None else Claimed(claim, asked)
-
-
-async def _keeping_up() -> None:
-    """Wait until the event loop keeps up with its work, so that a small job's steps do not wait behind those of many shards."""
-    clock = asyncio.get_running_loop().time
-    until = clock() + BUSIEST_SECONDS
-    while clock() < until:
-        await asyncio.sleep(LOOK_SECONDS)
-        begun = clock()
-        for _ in range(LOOKED_AT):
-            await asyncio.sleep(0)
-        if clock() - begun < LOOKED_AT * BUSY_SECONDS:
-            return
-
-
-async def _claim_locked(deps: ShardDependencies, shard_id: int) -> Claimed | None:
-    """Claims a shard that was passed over because it or its job was locked, once it is not.
-
-    Not only the one that the message names: another shard's message may have claimed that one.
-    """
-    while True:
-        async with single_statements(deps.engine) as connection:
-            found = await shards.first_claimable(connection, shard_id, held=deps.leases.shard_ids)
-            if found is None:
-                return None
-            asked = time.monotonic()
-            claim = await shards.claim(connection, found, deps.owner, deps.lease_seconds)
-        if claim is not None:
-            return Claimed(claim, asked)
 
 
 async def run_claimed(deps: ShardDependencies, claimed: Claimed) -> None:
@@ -260,7 +191,7 @@ async def _finish(deps: ShardDependencies, claim: AnyClaim, context: JobContext)
     deps.leases.given_back(claim)
     await deps.queue.announce_shards(announced)
     if settled:
-        await deps.queue.announce_finalize(claim.job_id)
+        await deps.finalize(claim.job_id)
 
 
 async def _park(deps: ShardDependencies, claim: AnyClaim) -> None:
@@ -280,7 +211,7 @@ async def _park(deps: ShardDependencies, claim: AnyClaim) -> None:
     await deps.queue.announce_shards(announced)
     await deps.queue.announce_batches(formed)
     if settled:
-        await deps.queue.announce_finalize(claim.job_id)
+        await deps.finalize(claim.job_id)
 
 
 async def _finish_preparation(
@@ -336,7 +267,7 @@ async def _give_back(
     deps.leases.given_back(claim)
     await deps.queue.announce_shards(announced)
     if settled:
-        await deps.queue.announce_finalize(claim.job_id)
+        await deps.finalize(claim.job_id)
 
 
 def _pause_error(error: Exception, failures: int, claim: AnyClaim) -> JobError | None:

@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.execution import shards
 from app.db.execution.shards import Claim
-from app.services.scheduling.run_shard import claim_next
+from app.services.scheduling.dispatcher import claim_next
 from app.telemetry.metrics import SHARD_FAILURES
 from tests.faults.trial import report
 from tests.integration.jobs import execute, new_job, scalar, shard_ids

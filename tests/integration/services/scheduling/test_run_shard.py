@@ -33,7 +33,7 @@ from app.services.job_context import JobContexts
 from app.services.jobs.control import cancel_job, pause_job, resume_job
 from app.services.jobs.view import view_job
 from app.services.results.finalize import finalize_job
-from app.services.scheduling.run_shard import run_shard
+from app.services.scheduling.dispatcher import run_next
 from tests.integration.jobs import (
     BATCH_CALLS,
     TENANT,
@@ -130,6 +130,7 @@ class Worker:
             late_suspects=LateSuspects(engine, self.queue, 2),
             contexts=JobContexts(engine),
             queue=self.queue,
+            finalize=self.queue.announce_finalize,
             rules=rules,
             call_rules=self.control.call_rules,
             owner="a worker",
@@ -138,7 +139,7 @@ class Worker:
         )
 
     async def run(self, shard_id: int) -> None:
-        await run_shard(self.deps, shard_id)
+        await run_next(self.deps, shard_id)
 
     async def run_all(self, job: JobRow) -> None:
         for shard_id in await shard_ids(self.engine, job.id):

@@ -1,27 +1,17 @@
 """A full worker, and jobs that wait for a place in it."""
 
 import asyncio
-from dataclasses import replace
+import importlib
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
 from app.domain.jobs.priority import Priority
-from app.domain.jobs.status import JobStatus
-from app.services.execution.background_tasks import (
-    BackgroundTasks,
-    FinalizingQueue,
-    finalizing,
-)
+from app.domain.jobs.status import TERMINAL, JobStatus
 from app.services.execution.stop_signal import StopReason
-from app.services.scheduling import starvation_guard
-from app.services.scheduling.starvation_guard import (
-    FIRST_SHARDS,
-    NewestJobs,
-    guard_against_starvation,
-    start_waiting_shards,
-)
+from app.services.scheduling import dispatcher as dispatcher_module
+from app.services.scheduling.dispatcher import FIRST_SHARDS, Dispatcher
 from tests.integration.jobs import execute, new_job, scalar, shard_ids
 from tests.integration.services.scheduling.test_run_shard import Worker
 
@@ -31,7 +21,7 @@ JOBS = 4
 
 @pytest.fixture(autouse=True)
 def _few_jobs_beside(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(starvation_guard, "JOBS_BESIDE", JOBS)
+    monkeypatch.setattr(dispatcher_module, "JOBS_BESIDE", JOBS)
 
 
 async def wait_long(engine: AsyncEngine) -> None:
@@ -50,16 +40,16 @@ class TestFullWorker:
         await worker.provider.called.wait()
         small = [await new_job(engine) for _ in range(JOBS + 1)]
         await execute(engine, "UPDATE shards SET announced_at = announced_at + interval '10 seconds'")
-        background = BackgroundTasks()
-        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
+        dispatcher = Dispatcher(worker.deps, places=1)
+        await dispatcher.take_first_shards()
         assert await held(engine) == 1  # they have only just been announced
         await wait_long(engine)
-        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
+        await dispatcher.take_first_shards()
         assert await until_held(engine, 1 + JOBS)
-        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
+        await dispatcher.take_first_shards()
         assert await held(engine) == 1 + JOBS  # no more than that, however many wait
         worker.provider.gate.set()
-        await background.ended()
+        await dispatcher.ended()
         await running
         finished = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
         assert {row.job_id for row in finished} == {job.id for job in small[:-1]}
@@ -74,20 +64,20 @@ class TestFullWorker:
         running = [asyncio.create_task(worker.run(first)) for _ in range(places)]
         assert await until_held(engine, places)
         await wait_long(engine)
-        background = BackgroundTasks()
-        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, places)
+        dispatcher = Dispatcher(worker.deps, places=places)
+        await dispatcher.take_first_shards()
         assert await held(engine) == places + JOBS
         small = await new_job(engine, tenant="other", iterations=600)
         assert len(await shard_ids(engine, small.id)) > FIRST_SHARDS
         assert await held_of(engine, "other") == 0
         await wait_long(engine)
         for _ in range(2):  # no more than that, however often it looks
-            await start_waiting_shards(worker.deps, background, worker.finalize_by_id, places)
+            await dispatcher.take_first_shards()
         assert await held_of(engine, "other") == FIRST_SHARDS
         stops = [stop.reason for claim, stop in worker.deps.leases._held.items() if claim.tenant == "other"]
         assert stops == FIRST_SHARDS * [None]  # none gives way to a tenant who has more
         worker.provider.gate.set()
-        await background.ended()
+        await dispatcher.ended()
         await asyncio.gather(*running)
 
     async def test_the_first_of_a_tenant_at_whose_jobs_nobody_works_waits_for_nobody_however_many_are_slow(
@@ -98,14 +88,14 @@ class TestFullWorker:
         slow = await new_job(engine, tenant=tenants[0], iterations=240)
         running = asyncio.create_task(worker.run((await shard_ids(engine, slow.id))[0]))
         assert await until_held(engine, 1)
-        background = BackgroundTasks()
+        dispatcher = Dispatcher(worker.deps, places=2)
         for tenant in tenants[1:]:
             await new_job(engine, tenant=tenant, iterations=240)
             await wait_long(engine)
-            await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 2)
+            await dispatcher.take_first_shards()
             assert await held_of(engine, tenant) > 0
         worker.provider.gate.set()
-        await background.ended()
+        await dispatcher.ended()
         await running
 
     async def test_they_are_not_more_than_the_places_of_a_small_worker(
@@ -116,15 +106,15 @@ class TestFullWorker:
         running = asyncio.create_task(worker.run((await shard_ids(engine, big.id))[0]))
         assert await until_held(engine, 1)
         await wait_long(engine)
-        background = BackgroundTasks()
-        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
+        dispatcher = Dispatcher(worker.deps, places=1)
+        await dispatcher.take_first_shards()
         assert await held(engine) == 1
         await new_job(engine, tenant="other")
         await wait_long(engine)
-        await start_waiting_shards(worker.deps, background, worker.finalize_by_id, 1)
+        await dispatcher.take_first_shards()
         assert await held(engine) == 2
         worker.provider.gate.set()
-        await background.ended()
+        await dispatcher.ended()
         await running
 
     async def test_of_several_that_wait_the_one_of_the_highest_priority_comes_first(
@@ -142,48 +132,48 @@ class TestFullWorker:
         assert [row.job_id for row in done] == [high.id]
 
     async def test_a_job_that_waits_to_be_finalized_needs_no_place(
-        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+        self, engine: AsyncEngine, worker: Worker
     ) -> None:
-        monkeypatch.setattr(starvation_guard, "GUARD_SECONDS", 0.01)
-        job = await new_job(engine)
-        await worker.run_all(job)
+        worker.provider.gate = asyncio.Event()
+        ended = await new_job(engine)
+        await execute(engine, "UPDATE shards SET done = true")
+        await execute(engine, "UPDATE jobs SET status = 'finalizing'")
+        slow = await new_job(engine, iterations=60, window=1)
         await wait_long(engine)
-        background = BackgroundTasks()
-        async with guard_against_starvation(
-            worker.deps, background, worker.finalize_by_id, places=1, busy=lambda: 1
-        ):
-            assert await eventually_completed(worker, job)
-        await background.ended()
-        assert (await worker.job(job)).completeness == "full"
+        dispatcher = Dispatcher(worker.deps, places=1)
+        async with dispatcher.running():
+            running = asyncio.create_task(dispatcher.run_shard((await shard_ids(engine, slow.id))[0]))
+            assert await eventually_over(worker, ended)
+            worker.provider.gate.set()
+            await running
 
 
 class TestNewestJobs:
     async def test_a_tenant_s_newest_job_progresses_beside_its_many_slow_ones(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(starvation_guard, "NEWEST_JOBS", 2)
+        monkeypatch.setattr(dispatcher_module, "NEWEST_JOBS", 2)
         worker.provider.gate = asyncio.Event()
         slow = [await new_job(engine) for _ in range(6)]
-        background = BackgroundTasks()
-        newest = NewestJobs(worker.deps, background)
+        dispatcher = Dispatcher(worker.deps, places=1)
         await wait_long(engine)
         for _ in range(2):  # no more than that, however often it looks
-            await newest.start()
+            await dispatcher.take_newest()
         assert await jobs_held(engine) == {job.id for job in slow[-2:]}
         small = await new_job(engine)
         await wait_long(engine)
-        await newest.start()
+        await dispatcher.take_newest()
         assert small.id not in await jobs_held(engine)  # the others have only just begun
-        monkeypatch.setattr(starvation_guard, "GIVE_WAY_SECONDS", 0.0)
-        await newest.start()
-        await newest.start()  # nothing newer waits
+        monkeypatch.setattr(dispatcher_module, "GIVE_WAY_SECONDS", 0.0)
+        await dispatcher.take_newest()
+        await dispatcher.take_newest()  # nothing newer waits
         assert await jobs_held(engine) == {*(job.id for job in slow[-2:]), small.id}
         stopped = {
             claim.job_id: stop.reason for claim, stop in worker.deps.leases._held.items() if stop.reason
         }
         assert stopped == {slow[-2].id: StopReason.GIVING_WAY}
         worker.provider.gate.set()
-        await background.ended()
+        await dispatcher.ended()
         done = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
         assert {small.id, slow[-1].id} <= {row.job_id for row in done}
         # What gave way lost no call: it is announced, and goes on where it stopped.
@@ -197,21 +187,15 @@ class TestNewestJobs:
         assert len({row.number for row in calls}) == 1
 
 
-class TestOwnFinalization:
+class TestFinalization:
     async def test_a_job_whose_last_shard_ends_here_is_finalized_here(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
-        background = BackgroundTasks()
-        queue = FinalizingQueue(
-            worker.queue,
-            background,
-            worker.deps.leases,
-            finalizing(engine, worker.deps.contexts, worker.deps.leases),
-        )
-        worker.deps = replace(worker.deps, queue=queue)
+        dispatcher = Dispatcher(worker.deps, places=1)
         job = await new_job(engine)
-        await worker.run_all(job)
-        await background.ended()
+        for shard_id in await shard_ids(engine, job.id):
+            await dispatcher.run_shard(shard_id)
+        await dispatcher.ended()
         assert (await worker.job(job)).status is JobStatus.COMPLETED
         assert worker.queue.finals == []
 
@@ -221,24 +205,27 @@ class TestOwnFinalization:
         job = await new_job(engine)
         await worker.run_all(job)
         worker.queue.finals.clear()
-        background = BackgroundTasks()
-        finalize = finalizing(engine, worker.deps.contexts, worker.deps.leases)
-        queue = FinalizingQueue(worker.queue, background, worker.deps.leases, finalize)
-        await queue.announce_finalize(job.id)
-        worker.deps.leases.stop_all(StopReason.SHUTDOWN)
-        await background.ended()  # the one that had not begun is left to the sweeper
-        await queue.announce_finalize(job.id)
+        dispatcher = Dispatcher(worker.deps, places=1)
+        await dispatcher.finalize(job.id)
+        dispatcher.stop()
+        await dispatcher.ended()  # the one that had not begun is left to the sweeper
+        await dispatcher.finalize(job.id)
         assert worker.queue.finals == [job.id]
         assert (await worker.job(job)).status is JobStatus.FINALIZING
 
-    async def test_one_that_fails_is_left_to_the_sweeper(self, worker: Worker) -> None:
-        async def fail(_: str) -> None:
+    async def test_one_that_fails_is_left_to_the_sweeper(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        async def fail(*_: object) -> None:
             raise OSError("the database is away")
 
-        background = BackgroundTasks()
-        await FinalizingQueue(worker.queue, background, worker.deps.leases, fail).announce_finalize("job_1")
-        await background.ended()
-        assert background.number("finalization") == 0
+        finalize_module = importlib.import_module("app.services.results.finalize")
+        monkeypatch.setattr(finalize_module, "finalize_job", fail)
+        job = await new_job(engine)
+        dispatcher = Dispatcher(worker.deps, places=1)
+        await dispatcher.finalize(job.id)
+        await dispatcher.ended()
+        assert (await worker.job(job)).status is JobStatus.QUEUED
 
 
 async def held(engine: AsyncEngine) -> int:
@@ -263,9 +250,9 @@ async def until_held(engine: AsyncEngine, number: int) -> bool:
     return False
 
 
-async def eventually_completed(worker: Worker, job: JobRow) -> bool:
+async def eventually_over(worker: Worker, job: JobRow) -> bool:
     for _ in range(1000):
-        if (await worker.job(job)).status is JobStatus.COMPLETED:
+        if (await worker.job(job)).status in TERMINAL:
             return True
         await asyncio.sleep(0.02)
     return False
