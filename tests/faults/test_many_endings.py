@@ -18,6 +18,8 @@ from tests.faults.trial import report
 from tests.observe import eventually
 
 QUICK: Json = OTHER_MODEL | {"iterations": 1}
+LATENCY_MS = 600.0
+"""A small job makes two calls one after the other, so that it takes about two seconds, like those of the promise."""
 UNENDED = "SELECT count(*) FROM jobs WHERE tenant = 'many' AND finished_at IS NULL"
 
 
@@ -68,19 +70,21 @@ def test_it_takes_at_most_twice_its_time_alone(
 ) -> None:
     jobs, small = 300, 20
     with service(tmp_path, databases, template_database, valkey) as (stack, many, other, database):
-        other.seconds(QUICK)
+        stack.simulate(latency_ms=LATENCY_MS)
+        for _ in range(small):
+            other.seconds(QUICK)  # what is imported late is there
         alone = sorted(other.seconds(QUICK) for _ in range(small))
         if ending == "retry":
-            stack.simulate(error_rate=1.0)
+            stack.simulate(error_rate=1.0, latency_ms=0)
         elif ending == "cancel":
             stack.simulate(latency_ms=60_000)
         started = time.monotonic()
         ids = [many.submit(QUICK) for _ in range(jobs)]
         if ending == "retry":
             assert eventually(lambda: count(database, UNENDED) == 0, 600)
-            stack.simulate(error_rate=0)
+            stack.simulate(error_rate=0, latency_ms=LATENCY_MS)
         elif ending == "cancel":
-            stack.simulate(latency_ms=0)  # the other tenant's calls are answered at once again
+            stack.simulate(latency_ms=LATENCY_MS)
         with ThreadPoolExecutor(8) as pool:
             for id_ in ids if ending != "complete" else ():
                 pool.submit(many.act, id_, ending)

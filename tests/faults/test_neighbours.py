@@ -29,15 +29,13 @@ from tests.databases import Databases, libpq_url
 from tests.e2e.stack import TERMINAL, Json, running_stack
 from tests.faults.providers import Providers
 from tests.faults.test_hostile_files import FILES, wrong_histogram
-from tests.faults.test_many_endings import QUICK
+from tests.faults.test_many_endings import LATENCY_MS, QUICK
 from tests.faults.trial import report
 from tests.integration.llm.stub_provider import Answer
 from tests.integration.services.execution.test_lying_providers import LIES
 from tests.observe import PATIENCE, eventually
 from tests.unit.importers.test_hostile_files import zipped
 
-LATENCY_MS = 600.0
-"""A small job makes two calls one after the other, so that it takes about two seconds."""
 POLL_SECONDS = 0.05
 VICTIMS = 4
 """Jobs that the other tenant runs at a time."""
