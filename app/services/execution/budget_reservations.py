@@ -7,7 +7,7 @@ last affordable call, and a worker that dies leaves no more reserved than what i
 
 import asyncio
 import contextlib
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
@@ -23,7 +23,6 @@ from app.db.reasons import reason
 from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import JobStatus
 from app.services.execution.stop_signal import StoppedError, StopReason
-from app.services.tenant_turns import TenantTurns
 from app.telemetry.vital import start_vital
 
 log = structlog.get_logger(__name__)
@@ -37,9 +36,9 @@ SHORT_SECONDS = 0.1
 A tenant's jobs look in turns: each so many times more rarely as there are such jobs.
 """
 LONGEST_SHORT_SECONDS = 2.0
-"""Most time between two looks of a job."""
+"""Most time between two looks of a job; refunds and calls that don't wait are served at once."""
 TRANSACTIONS_AT_A_TIME = 2
-"""Reservations of a tenant's jobs wait for each other's locks, with a connection each."""
+"""Of a tenant: its reservations wait for each other's locks, with a connection each."""
 
 AWAY_SECONDS = 0.5
 """How often a database that is away is asked again."""
@@ -62,6 +61,7 @@ class _JobReservations:
     waiting: deque[_PendingReservation] = field(default_factory=deque)
     unsent: list[UUID] = field(default_factory=list)
     short: bool = False
+    awake: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
 
@@ -71,7 +71,9 @@ class BudgetKeeper:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._tills: dict[str, _JobReservations] = {}
-        self._turns = TenantTurns(TRANSACTIONS_AT_A_TIME)
+        self._places: dict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(TRANSACTIONS_AT_A_TIME)
+        )
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
@@ -106,6 +108,8 @@ class BudgetKeeper:
         customer = _PendingReservation(wanted, patient)
         till = self._till(wanted)
         till.waiting.append(customer)
+        if not patient:
+            till.awake.set()
         self._serve(wanted.claim.job_id, till)
         try:
             return await customer.paid
@@ -118,6 +122,7 @@ class BudgetKeeper:
         """Gives back what was reserved for a call that will not be sent."""
         till = self._till(wanted)
         till.unsent.append(wanted.call_id)
+        till.awake.set()
         self._serve(wanted.claim.job_id, till)
 
     def _till(self, wanted: Wanted) -> _JobReservations:
@@ -135,7 +140,7 @@ class BudgetKeeper:
         try:
             while till.waiting or till.unsent:
                 try:
-                    async with self._turns.of(till.tenant):
+                    async with self._places[till.tenant]:
                         await self._serve_those_here(job_id, till)
                 except Exception as error:
                     if is_away(error):
@@ -149,7 +154,9 @@ class BudgetKeeper:
                 else:
                     if till.short:
                         looking = sum(t.short for t in self._tills.values() if t.tenant == till.tenant)
-                        await asyncio.sleep(min(looking * SHORT_SECONDS, LONGEST_SHORT_SECONDS))
+                        with contextlib.suppress(TimeoutError):
+                            async with asyncio.timeout(min(looking * SHORT_SECONDS, LONGEST_SHORT_SECONDS)):
+                                await till.awake.wait()
                 till.waiting = deque(c for c in till.waiting if not c.paid.done())
         finally:
             del self._tills[job_id]
@@ -157,6 +164,7 @@ class BudgetKeeper:
                 customer.paid.cancel()
 
     async def _serve_those_here(self, job_id: str, till: _JobReservations) -> None:
+        till.awake.clear()
         here, unsent = [c for c in till.waiting if not c.paid.done()], list(till.unsent)
         paid: set[UUID] = set()
         async with self._engine.begin() as connection:

@@ -18,6 +18,7 @@ from app.db.jobs.budgets import CapOf, Wanted, read_account
 from app.domain.jobs.budget import Amount, Budget
 from app.domain.jobs.status import JobStatus
 from app.services.errors import WrongStateError
+from app.services.execution import budget_reservations
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.stop_signal import StoppedError
 from app.services.jobs.control import change_budget, resume_job
@@ -251,6 +252,23 @@ class TestReserving:
             # As long again as it takes all of them to get a connection.
             assert [await self._waiting_for_locks(engine) for _ in range(30)] == [2] * 30
         assert all(await asyncio.gather(*paid))
+
+    async def test_a_refund_does_not_wait_for_the_next_look_of_jobs_that_are_short(
+        self, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(budget_reservations, "SHORT_SECONDS", 3600)
+        monkeypatch.setattr(budget_reservations, "LONGEST_SHORT_SECONDS", 3600)
+        job = await new_job(engine, budget=Budget(calls=2))
+        claim, keeper = await claimed(engine, job.id), BudgetKeeper(engine)
+        first, second = wanted(claim), wanted(claim)
+        await keeper.reserve(first, patient=True)
+        await keeper.reserve(second, patient=True)
+        assert not await keeper.reserve(wanted(claim), patient=False)
+        assert keeper.is_short(job.id)
+        waiting = asyncio.create_task(keeper.reserve(wanted(claim), patient=True))
+        await asyncio.sleep(0)
+        keeper.refund(second)
+        assert await waiting
 
 
 class TestChangingIt:
