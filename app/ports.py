@@ -6,6 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from http import HTTPStatus
 from typing import NamedTuple, Protocol
+from uuid import UUID
 
 from app.domain.providers.failure import SUSPECT_REPLY
 from app.domain.providers.model import ChatReply, ChatRequest, Model, ProviderLimits, Usage
@@ -407,7 +408,7 @@ class PriceBook(Protocol):
 
 
 class Queue(Protocol):
-    """Wakes workers. Losing a message loses no work, so an unreachable queue is no error: workers look for themselves."""
+    """Wakes workers. Losing a message loses no work, so an unreachable queue is no error: the sweeper tries again."""
 
     async def announce_shards(self, shard_ids: Sequence[int]) -> None:
         """Tells the workers that these shards can be claimed."""
@@ -415,6 +416,14 @@ class Queue(Protocol):
 
     async def announce_finalize(self, job_id: str) -> None:
         """Tells a worker that a job can be finalized."""
+        ...
+
+    async def announce_batches(self, batch_ids: Sequence[int]) -> None:
+        """Tells the workers that these batches are to be looked after."""
+        ...
+
+    async def announce_files(self, file_ids: Sequence[UUID]) -> None:
+        """Tells the workers that these files of batches are to be deleted at their providers."""
         ...
 
     async def length(self) -> int | None:

@@ -216,7 +216,7 @@ class Settings(BaseSettings):
     lease_seconds: Annotated[float, Field(ge=1)] = 20.0
     """How long a silent worker keeps its shards."""
     sweep_seconds: Annotated[float, Field(gt=0)] = 2.0
-    """How often workers and the sweeper look for work that nobody was told of."""
+    """How often the sweeper looks for work that nobody was told of."""
     keep_days: Annotated[int | None, Field(ge=1)] = None
     """How many days after its end a job is removed with all that belongs to it; never without it. The sweeper does
     it."""

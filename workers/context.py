@@ -210,7 +210,7 @@ class WorkerContext:
             )
             dispatcher = Dispatcher(deps, places)
             async with (
-                dispatcher.running(settings.sweep_seconds, self._warm.is_set),
+                dispatcher.running(),
                 book.keeping(renew),
                 resuming(engine, self._queue, gateway, settings.shard_window),
                 vital_tasks(late_suspects=late_suspects.run()),

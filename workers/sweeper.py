@@ -1,8 +1,9 @@
-"""The sweeper: ``python -m workers.sweeper``. Every few seconds it announces work that nobody was told of.
+"""The sweeper: ``python -m workers.sweeper``. Every few seconds it wakes work that was announced to nobody.
 
 Beside that it runs schedules, delivers messages to webhooks, and removes the jobs that are older than the operator keeps them.
 
-A process of its own rather than a periodic Celery task, because such a task would wait behind the shards that fill the workers' slots.
+A process of its own rather than a periodic Celery task, because such a task would wait in the very queue whose loss
+it has to notice, behind the shards that fill the workers' slots.
 """
 
 import asyncio
@@ -109,9 +110,9 @@ async def _sweep_until(
     while not stopped.is_set():
         try:
             swept = await sweep(engine, queue, settings.shard_window, settings.batch_calls)
-            if swept:
-                log.info("announced", shards=swept)
-                ANNOUNCED_AGAIN.inc(swept)
+            if swept.shards or swept.jobs:
+                log.info("announced again", shards=swept.shards, jobs=swept.jobs)
+                ANNOUNCED_AGAIN.inc(swept.shards)
         except Exception as error:
             if not is_away(error):
                 log.exception("sweep failed; trying again")

@@ -9,10 +9,10 @@ RUN_SHARD = "assay.run_shard"
 """Payload: a shard's id."""
 FINALIZE_JOB = "assay.finalize_job"
 """Payload: a job's id."""
-ADVANCE_BATCH = "assay.tend_batch"
-"""Payload: a batch's id. Only earlier releases send it."""
+ADVANCE_BATCH = "assay.tend_batch"  # the name in messages, which earlier releases still send
+"""Payload: a batch's id."""
 DELETE_BATCH_FILE = "assay.delete_batch_file"
-"""Payload: the id of a file's row. Only earlier releases send it."""
+"""Payload: the id of a file's row."""
 QUEUE = "assay"
 """Messages about shards."""
 BACKGROUND_QUEUE = "assay.background"
@@ -22,8 +22,8 @@ BACKGROUND_QUEUE = "assay.background"
 def make_celery(server: RedisServer) -> Celery:
     """A Celery application on a Redis database that nothing else uses.
 
-    Messages only wake; what remains to be done is known by the database. So results are ignored. Messages are acknowledged late, so
-    that a worker takes no more of them than it has places.
+    Messages only wake; what remains to be done is known by the database. So results are ignored, messages are
+    acknowledged late, and what a dead worker held comes back to the queue soon.
 
     Args:
         server: Where it is; Celery verifies its TLS as our own clients do.
@@ -34,7 +34,9 @@ def make_celery(server: RedisServer) -> Celery:
         broker_use_ssl=dict(server.tls) or None,
         task_default_queue=QUEUE,
         task_queues={name: {"exchange": name} for name in (QUEUE, BACKGROUND_QUEUE)},
-        task_routes={FINALIZE_JOB: {"queue": BACKGROUND_QUEUE}},
+        task_routes={
+            task: {"queue": BACKGROUND_QUEUE} for task in (FINALIZE_JOB, ADVANCE_BATCH, DELETE_BATCH_FILE)
+        },
         task_acks_late=True,
         task_reject_on_worker_lost=True,
         task_ignore_result=True,
@@ -52,7 +54,7 @@ def make_celery(server: RedisServer) -> Celery:
             "socket_timeout": 10,
             "socket_connect_timeout": 3,
             "socket_keepalive": True,
-            # Announcing to a Redis that is away fails at once; a worker finds it later.
+            # Announcing to a Redis that is away fails at once; the sweeper announces again.
             "max_retries": 1,
             "interval_start": 0,
             "interval_step": 0.1,

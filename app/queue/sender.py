@@ -4,18 +4,19 @@ import asyncio
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
+from uuid import UUID
 
 import structlog
 from celery import Celery
 from kombu.exceptions import KombuError
 
-from app.queue.celery_app import FINALIZE_JOB, QUEUE, RUN_SHARD
+from app.queue.celery_app import ADVANCE_BATCH, DELETE_BATCH_FILE, FINALIZE_JOB, QUEUE, RUN_SHARD
 from app.redis_server import reason
 
 log = structlog.get_logger(__name__)
 
 TIMEOUT_SECONDS = 2.0
-"""How long a sender waits for a Redis that does not answer; a worker finds what was not announced."""
+"""How long a sender waits for a Redis that does not answer; the sweeper announces what was not announced."""
 
 SENDERS = 4
 
@@ -43,6 +44,18 @@ class CeleryQueue:
         """Tells a worker that a job can be finalized; see :class:`app.ports.Queue`."""
         await self._retry_until_available(lambda: self._send(FINALIZE_JOB, [job_id]))
 
+    async def announce_batches(self, batch_ids: Sequence[int]) -> None:
+        """Tells the workers that these batches are to be looked after; see :class:`app.ports.Queue`."""
+        if batch_ids:
+            await self._retry_until_available(lambda: self._send(ADVANCE_BATCH, batch_ids))
+
+    async def announce_files(self, file_ids: Sequence[UUID]) -> None:
+        """Tells the workers that these files are to be deleted; see :class:`app.ports.Queue`."""
+        if file_ids:
+            await self._retry_until_available(
+                lambda: self._send(DELETE_BATCH_FILE, [str(id_) for id_ in file_ids])
+            )
+
     async def length(self) -> int | None:
         """Return the number of waiting messages about shards; see :class:`app.ports.Queue`."""
         return await self._retry_until_available(self._length)
@@ -53,7 +66,7 @@ class CeleryQueue:
         done, _ = await asyncio.wait({acting}, timeout=TIMEOUT_SECONDS)
         if done:
             return acting.result()
-        log.warning("queue does not answer; a worker will find it")
+        log.warning("queue does not answer; the sweeper will announce it again")
         acting.cancel()  # if it has not begun, it never will
         return None
 
@@ -72,4 +85,4 @@ class CeleryQueue:
                 for payload in payloads:
                     self._celery.send_task(task, args=(payload,), producer=producer, retry=False)
         except self._errors as error:
-            log.warning("queue away; a worker will find it", task=task, reason=reason(error))
+            log.warning("queue away; the sweeper will announce it again", task=task, reason=reason(error))

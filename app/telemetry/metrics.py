@@ -91,7 +91,7 @@ LOOP_LAG = Gauge(
     "assay_loop_lag_seconds", "Longest delay of the event loop since the last report.", registry=REGISTRY
 )
 ANNOUNCED_AGAIN = Counter(
-    "assay_shards_announced_again_total", "Shards that the sweeper announced.", registry=REGISTRY
+    "assay_shards_announced_again_total", "Shards that the sweeper announced once more.", registry=REGISTRY
 )
 _WEBHOOK_ATTEMPTS = Counter(
     "assay_webhook_attempts_total", "Attempts to deliver a message.", ["outcome"], registry=REGISTRY

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -44,9 +44,17 @@ class RecordingQueue:
 
     shards: list[int] = field(default_factory=list)
     finals: list[str] = field(default_factory=list)
+    batches: list[int] = field(default_factory=list)
+    files: list[UUID] = field(default_factory=list)
 
     async def announce_shards(self, shard_ids: Sequence[int]) -> None:
         self.shards += shard_ids
+
+    async def announce_batches(self, batch_ids: Sequence[int]) -> None:
+        self.batches += batch_ids
+
+    async def announce_files(self, file_ids: Sequence[UUID]) -> None:
+        self.files += file_ids
 
     async def length(self) -> int | None:
         return self.waiting

@@ -208,22 +208,71 @@ async def refill(
     return sorted(row.id for row in rows)
 
 
-async def jobs_to_announce(connection: AsyncConnection, window: int) -> list[str]:
-    """Return the active jobs that announce fewer shards than their windows allow, in turns by tenant, each tenant's oldest first."""
+async def announce_again(
+    connection: AsyncConnection, job_id: str, *, quiet_seconds: float | None, answered: bool = False
+) -> list[int]:
+    """Announced shards of a job that nobody holds: the message, or the worker, was lost.
+
+    Those whose lease ran out are announced at once. Those never claimed may still wait in the queue.
+
+    Args:
+        connection: Where.
+        job_id: Which job.
+        quiet_seconds: Announce never claimed shards after so long; ``None`` for not at all.
+        answered: Only those for which a batch holds answers.
+    """
     rows = await connection.execute(
         text(
+            "UPDATE shards SET announced_at = clock_timestamp() WHERE id IN ("
+            " SELECT id FROM shards WHERE NOT done AND job_id = :job AND (answered OR NOT :answered)"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+            " AND (announced_at < lease_expires_at"
+            "  OR announced_at < clock_timestamp() - make_interval(secs => CAST(:quiet AS double precision)))"
+            " ORDER BY id FOR UPDATE SKIP LOCKED) RETURNING id"
+        ),
+        {"job": job_id, "quiet": quiet_seconds, "answered": answered},
+    )
+    return sorted(row.id for row in rows)
+
+
+async def jobs_to_announce(
+    connection: AsyncConnection, window: int, quiet_seconds: float | None
+) -> list[str]:
+    """Return the active jobs with shards to announce, in turns by tenant, each tenant's oldest first.
+
+    Such a job announces fewer shards than its window allows, or has announced shards that :func:`announce_again` would announce.
+    """
+    rows = await connection.execute(
+        text(
+            "WITH lost AS MATERIALIZED (SELECT job_id FROM shards WHERE NOT done AND lease_owner IS NOT NULL"
+            "  AND lease_expires_at < clock_timestamp() AND announced_at < lease_expires_at"
+            " UNION SELECT job_id FROM shards WHERE NOT done"
+            "  AND announced_at < clock_timestamp() - make_interval(secs => CAST(:quiet AS double precision))"
+            "  AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())),"
             # At most as many entries of the index are read for each job as its window has places.
-            "WITH due AS (SELECT id, tenant, created_at FROM jobs WHERE"
-            f" status IN ({status_list(ACTIVE)})"
-            " AND EXISTS (SELECT FROM shards s WHERE s.job_id = jobs.id AND NOT done AND announced_at IS NULL"
-            f"  AND (answered OR NOT parked) AND {PREPARED})"
-            " AND (SELECT count(*) FROM (SELECT FROM shards a WHERE a.job_id = jobs.id AND NOT a.done"
-            "  AND a.announced_at IS NOT NULL LIMIT :window) announced) < :window)"
+            " due AS (SELECT id, tenant, created_at FROM jobs WHERE"
+            f" status IN ({status_list(ACTIVE)}) AND (id IN (SELECT job_id FROM lost)"
+            "  OR EXISTS (SELECT FROM shards s WHERE s.job_id = jobs.id AND NOT done AND announced_at IS NULL"
+            f"   AND (answered OR NOT parked) AND {PREPARED})"
+            "  AND (SELECT count(*) FROM (SELECT FROM shards a WHERE a.job_id = jobs.id AND NOT a.done"
+            "   AND a.announced_at IS NOT NULL LIMIT :window) announced) < :window))"
             " SELECT id FROM due ORDER BY row_number() OVER (PARTITION BY tenant ORDER BY created_at, id), created_at"
         ),
-        {"window": window},
+        {"window": window, "quiet": quiet_seconds},
     )
     return list(rows.scalars())
+
+
+async def unclaimed(connection: AsyncConnection) -> int:
+    """How many shards of active jobs are announced and held by nobody: as many messages should be in the queue."""
+    rows = await connection.execute(
+        text(
+            "SELECT count(*) FROM shards JOIN jobs ON jobs.id = shards.job_id"
+            f" WHERE jobs.status IN ({status_list(ACTIVE)}) AND NOT done AND announced_at IS NOT NULL"
+            " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
+        )
+    )
+    return int(rows.scalar_one())
 
 
 async def claim_next(

@@ -83,11 +83,14 @@ class Due(NamedTuple):
     largest: Amount | None = None
 
 
-async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int) -> None:
+async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int) -> list[int]:
     """Puts the calls of a locked, active job that wait into batches: full ones, and the rest once no shard can add to it.
 
     A batch is cut to what the job's budget allows, once nothing else is on its way. A job of which nothing is on its way, and of whose budget not enough
     is left for one call, is paused.
+
+    Returns:
+        The batches to tell the queue of, after the transaction has committed.
     """
     groups = await forming.waiting(connection, job_id)
     complete = bool(groups) and await forming.all_parked(connection, job_id)
@@ -95,10 +98,10 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
         Due(group, size) for group in groups for size in _sizes(group.calls, most_calls, complete=complete)
     ]
     if not due:
-        return
+        return []
     account = await budgets.lock_account(connection, job_id)
     if account is not None and not account.may_call:  # a model kept exceeding its bound
-        return
+        return []
     if account is not None and account.is_slowed:
         slowed = await bounds.lock_exceeded(connection, job_id, {group.name for group in groups})
         due = [
@@ -107,7 +110,7 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
         ]
     beside = Amount()
     cap: CapOf | None = None
-    formed = False
+    formed: list[int] = []
     short: dict[Group, Amount] = {}
     for group, size, largest in due:
         if group in short:
@@ -123,10 +126,10 @@ async def form_batches(connection: AsyncConnection, job_id: str, most_calls: int
         if count:
             beside = sum(amounts[:count], beside)
             cut = count < len(calls)
-            await _form(connection, job_id, group, calls[:count], largest, cut=cut)
-            formed = True
+            formed.append(await _form(connection, job_id, group, calls[:count], largest, cut=cut))
     if short and not formed and not await budgets.any_outstanding(connection, job_id, cap):
         await _pause_unless_affordable(connection, job_id, list(short.values()))
+    return formed
 
 
 async def _pause_unless_affordable(
@@ -150,14 +153,14 @@ async def _form(
     largest: Amount | None,
     *,
     cut: bool,
-) -> None:
+) -> int:
     """Forms a batch, which waits the longer the more often in a row a call of it met a rate limit."""
     if cut:
         log.warning("batch cut for a budget", job=job_id, calls=len(calls), waiting=group.calls)
     waits = max(call.waits for call in calls)
     seconds = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2.0 ** min(waits - 1, 10)) if waits else 0.0
     ids = [call.id for call in calls]
-    await forming.form(connection, job_id, group, ids, seconds=seconds, cut=cut, largest=largest)
+    return await forming.form(connection, job_id, group, ids, seconds=seconds, cut=cut, largest=largest)
 
 
 def _sizes(calls: int, most: int, *, complete: bool) -> list[int]:

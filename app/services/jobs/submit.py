@@ -373,7 +373,7 @@ async def write_job(
 
 
 async def announce_job(queue: Queue, written: WrittenJob) -> None:
-    """Tells the queue of a job that is committed; a worker finds a job that nobody tells it of."""
+    """Tells the queue of a job that is committed; a job that nobody announces, the sweeper does."""
     await queue.announce_shards(written.announced)
     if written.settled:
         await queue.announce_finalize(written.row.id)

@@ -46,7 +46,7 @@ async def finalize_job(engine: AsyncEngine, contexts: JobContexts, job_id: str) 
     """Finalizes a job whose work is over; does nothing to any other. Safe to run twice, also at once.
 
     Raises:
-        Exception: If the database is away; it is tried again later.
+        Exception: If the database is away; the sweeper has it tried again.
     """
     try:
         await _finalize(engine, contexts, job_id)

@@ -3,9 +3,6 @@
 A message only says that there is work. One about shards keeps a place of the worker for the shard whose turn it is; others name
 a job, a batch or a file, which tenants take in turns, and need no place.
 
-Messages and workers may be lost, and nobody is told of some work. So it also looks at the database: for shards that nobody has
-taken up, batches and files that are due, and jobs that wait for their end.
-
 Shards with slow calls hold places for minutes. So a full worker takes up first shards beside its places: every tenant's very
 first one, and, up to a bound, a tenant's next few and each job's first. The newest jobs have a few places of their own, so that
 a small job progresses beside thousands of slow ones of its tenant.
@@ -47,10 +44,7 @@ FINALIZATIONS_AT_A_TIME = 2
 BATCHES_AT_A_TIME = 16
 """Batches, and files, under way at a time; an upload may take half an hour."""
 
-UNCLAIMED_SECONDS = 10.0
-"""How long an announced shard, or a job that is over, may wait before its message counts as lost."""
-
-GUARD_SECONDS = 0.2
+LOOK_SECONDS = 0.2
 """How often a full worker looks for jobs that wait."""
 QUIET_SECONDS = 0.3
 """How long an announced shard is left to a worker that has a place."""
@@ -76,7 +70,7 @@ BUSIEST_SECONDS = 1.0
 
 BESIDE, FINALIZATION, BATCH = "shard beside the places", "finalization", "batch"
 """Kinds of work that are counted or ended together."""
-NEWEST, LOST = "shard of a newest job", "shard that nobody had taken up"
+NEWEST = "shard of a newest job"
 
 Key = TypeVar("Key")
 
@@ -128,14 +122,9 @@ class Dispatcher:
     # -- its own looks ------------------------------------------------------------------------------------------------
 
     @contextlib.asynccontextmanager
-    async def running(self, look_seconds: float, is_ready: Callable[[], bool]) -> AsyncIterator[None]:
-        """Look at the database in the background; at the end wait for all that was begun.
-
-        Args:
-            look_seconds: How often to look for work that nobody was told of.
-            is_ready: Tells whether the process can work.
-        """
-        async with vital_tasks(dispatcher=self._look_often(look_seconds, is_ready)):
+    async def running(self) -> AsyncIterator[None]:
+        """Look at the database in the background; at the end wait for all that was begun."""
+        async with vital_tasks(dispatcher=self._look_often()):
             yield
         await self.ended()
 
@@ -158,61 +147,19 @@ class Dispatcher:
         if calls := self._deps.leases.cut_all():
             log.warning("calls abandoned", calls=calls)
 
-    async def _look_often(self, look_seconds: float, is_ready: Callable[[], bool]) -> None:
-        now = asyncio.get_running_loop().time
-        next_look = now() + look_seconds
+    async def _look_often(self) -> None:
         while True:
-            await asyncio.sleep(GUARD_SECONDS)
-            if self._deps.leases.stopping or not is_ready():
-                continue
-            try:
-                if self._places.locked():
-                    await self.take_beside()
-                if now() >= next_look:
-                    next_look = now() + look_seconds
-                    await self.take_lost()
-            except Exception as error:
-                if not is_away(error):
-                    log.exception("waiting jobs not looked after; trying again")
-                else:
-                    log.warning("waiting jobs not looked after; trying again", reason=reason(error))
+            await asyncio.sleep(LOOK_SECONDS)
+            if self._places.locked() and not self._deps.leases.stopping:
+                try:
+                    await self.look()
+                except Exception as error:
+                    if not is_away(error):
+                        log.exception("waiting jobs not looked after; trying again")
+                    else:
+                        log.warning("waiting jobs not looked after; trying again", reason=reason(error))
 
-    async def take_lost(self) -> None:
-        """Take up what is due, and what was announced and not taken up; shards as far as there are places."""
-        async with single_statements(self._deps.engine) as connection:
-            unsettled = await jobs.unsettled_jobs(connection, UNCLAIMED_SECONDS)
-            due_batches, due_files = await batches.due(connection), await files.due(connection)
-        for job_id in unsettled:
-            await self.finalize(job_id)
-        for batch_id in due_batches:
-            await self.advance_batch(batch_id)
-        for file_id in due_files:
-            await self.delete_batch_file(str(file_id))
-        claimed = True
-        while claimed and not self._places.locked():
-            claimed = await self._take_lost_shard()
-
-    async def _take_lost_shard(self) -> bool:
-        """Give the place that is free to a shard that nobody has taken up; return whether there was one."""
-        await self._places.acquire()
-        claimed = None
-        try:
-            claimed = await claim_next(self._deps, Among(UNCLAIMED_SECONDS))
-        finally:
-            if claimed is None:
-                self._places.release()
-        if claimed is None:
-            return False
-        self._begin(self._run_in_place(claimed), LOST)
-        return True
-
-    async def _run_in_place(self, claimed: Claimed) -> None:
-        try:
-            await run_claimed(self._deps, claimed)
-        finally:
-            self._places.release()
-
-    async def take_beside(self) -> None:
+    async def look(self) -> None:
         """Take up what may run beside the places, and finalize jobs that wait for no more than that."""
         await self.take_first_shards()
         await self.take_newest()
@@ -286,13 +233,13 @@ async def _logged(work: Coroutine[Any, Any, None], kind: str) -> None:
     try:
         await work
     except Exception:
-        log.exception("left for later", kind=kind)
+        log.exception("left to the sweeper", kind=kind)
 
 
 async def run_next(deps: ShardDependencies, shard_id: int) -> None:
     """Run the shard whose turn it is, if there is one: a message says that there is work, and names this one.
 
-    While the database is away, or other transactions hold locks for too long, the shard is left for later.
+    While the database is away, or other transactions hold locks for too long, the shard is left to the sweeper.
     """
     try:
         claimed = await claim_next(deps, shard_id=shard_id) or await _claim_locked(deps, shard_id)
@@ -301,7 +248,7 @@ async def run_next(deps: ShardDependencies, shard_id: int) -> None:
     except Exception as error:
         if not is_away(error):
             raise
-        log.warning("shard left for later", shard=shard_id, reason=reason(error))
+        log.warning("shard left to the sweeper", shard=shard_id, reason=reason(error))
 
 
 async def claim_next(

@@ -199,15 +199,17 @@ async def _park(deps: ShardDependencies, claim: AnyClaim) -> None:
     if not isinstance(claim, Claim):
         raise TypeError("what is prepared is called directly")
     announced: list[int] = []
+    formed: list[int] = []
     async with deps.engine.begin() as connection:
         status = await jobs.lock_job(connection, claim.job_id)
         await shards.park(connection, claim)
         if status in ACTIVE:
             announced = await shards.refill(connection, claim.job_id, deps.window)
-            await form_batches(connection, claim.job_id, deps.batching.most_calls)
+            formed = await form_batches(connection, claim.job_id, deps.batching.most_calls)
         settled = status in ENDING and await settle(connection, claim.job_id, status)
     deps.leases.given_back(claim)
     await deps.queue.announce_shards(announced)
+    await deps.queue.announce_batches(formed)
     if settled:
         await deps.finalize(claim.job_id)
 

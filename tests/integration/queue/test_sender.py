@@ -41,9 +41,10 @@ class TestSender:
         queue = CeleryQueue(make_celery(RedisServer(valkey.url())))
         await queue.announce_shards([1, 2, 3])
         await queue.announce_finalize("job_1")
+        await queue.announce_batches([1])
         assert await queue.length() == 3
         with redis.Redis.from_url(valkey.url()) as client:
-            assert client.llen(BACKGROUND_QUEUE) == 1
+            assert client.llen(BACKGROUND_QUEUE) == 2
 
     async def test_nobody_waits_for_a_frozen_one_and_messages_go_out_once_it_is_thawed(
         self, valkey: EmbeddedValkey, monkeypatch: pytest.MonkeyPatch

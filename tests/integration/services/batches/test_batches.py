@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.batches import batches
 from app.db.batches import calls as batch_calls
-from app.db.batches import files as batch_files
 from app.db.execution import shards
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
@@ -36,6 +35,7 @@ from app.services.execution.shard_work import Batching
 from app.services.execution.stopping import halt_job
 from app.services.jobs.control import cancel_job, change_budget, pause_job, resume_job
 from app.services.jobs.view import view_job
+from app.services.scheduling import sweep as sweep_module
 from app.services.scheduling.sweep import sweep
 from tests.integration.jobs import (
     TENANT,
@@ -52,16 +52,10 @@ from tests.job_requests import a_model, a_response
 
 MOST_CALLS = 40
 ROUNDS = 400
-NAMELESS = 0
-"""Shard of a message that names none: whichever is next, such as one that a dead worker held."""
 
 
 class DiedError(BaseException):
     """Nothing of the worker runs any more; what it held runs out."""
-
-
-async def batch_ids(engine: AsyncEngine) -> list[int]:
-    return [row.id for row in await execute(engine, "SELECT id FROM batches ORDER BY id")]
 
 
 class Service(Worker):
@@ -82,17 +76,16 @@ class Service(Worker):
     async def step(self) -> None:
         """Everything that is announced, once."""
         await sweep(self.engine, self.queue, 4, self.deps.batching.most_calls)
-        announced, finals = self.queue.shards, self.queue.finals
-        self.queue.shards, self.queue.finals = [], []
-        async with self.engine.begin() as connection:
-            due_batches, due_files = await batches.due(connection), await batch_files.due(connection)
-        for shard_id in (*dict.fromkeys(announced), NAMELESS):
+        waiting = (self.queue.shards, self.queue.batches, self.queue.finals)
+        (self.queue.shards, self.queue.batches, self.queue.finals) = ([], [], [])
+        files, self.queue.files = self.queue.files, []
+        for shard_id in dict.fromkeys(waiting[0]):
             await self.run(shard_id)
-        for batch_id in due_batches:
+        for batch_id in dict.fromkeys(waiting[1]):
             await advance_batch(self.deps, batch_id)
-        for job_id in dict.fromkeys(finals):
+        for job_id in dict.fromkeys(waiting[2]):
             await self.finalize_by_id(job_id)
-        for file_id in due_files:
+        for file_id in files:
             await delete_batch_file(self.deps, file_id)
 
     async def until(self, job: JobRow, *statuses: JobStatus) -> JobRow:
@@ -547,7 +540,7 @@ class TestFailingProvider:
         job = await batched_job(service, "simulated-anthropic", iterations=46)
         for shard_id in await shard_ids(engine, job.id):
             await service.run(shard_id)
-        first, second = await batch_ids(engine)
+        first, second = service.queue.batches
         await advance_batch(service.deps, first)
         await execute(
             engine,
@@ -588,8 +581,9 @@ class TestEnding:
         )
 
     async def test_a_cancelled_job_ends_though_the_queue_lost_the_messages_about_what_is_to_be_read(
-        self, service: Service
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
     ) -> None:
+        monkeypatch.setattr(sweep_module, "UNCLAIMED_SECONDS", 0.1)
         job = await batched_job(service)
         await service.until_submitted()
         await cancel_job(service.control, TENANT, job.id)
@@ -607,7 +601,7 @@ class TestEnding:
         job = await batched_job(service, personas=personas, iterations=1)
         for shard_id in (await shard_ids(engine, job.id))[:2]:
             await service.run(shard_id)
-        (batch_id,) = await batch_ids(engine)
+        (batch_id,) = service.queue.batches
         await advance_batch(service.deps, batch_id)
         await sweep(engine, service.queue, 4, 2)
         await cancel_job(service.control, TENANT, job.id)

@@ -22,7 +22,6 @@ from app.services.results.compute import Computed
 from app.services.results.finalize import finalize_job
 from app.services.results.read import ResultsReader
 from app.services.scheduling import sweep as sweep_module
-from app.services.scheduling.dispatcher import UNCLAIMED_SECONDS, Dispatcher
 from app.services.scheduling.sweep import sweep
 from tests.integration.jobs import (
     BATCH_CALLS,
@@ -115,8 +114,8 @@ class TestLongFinalization:
                 if await scalar(engine, "SELECT updated_at > now() - interval '1 minute' FROM jobs"):
                     break
                 await asyncio.sleep(0.06)
-            async with engine.begin() as connection:
-                assert await jobs.unsettled_jobs(connection, UNCLAIMED_SECONDS) == []
+            await sweep(engine, worker.queue, 16, BATCH_CALLS)
+        assert worker.queue.finals == [job.id]  # by the last shard, and not again
 
     async def test_holds_up_neither_cancellation_nor_retry(
         self, engine: AsyncEngine, worker: Worker, slow: Slow
@@ -188,12 +187,11 @@ class TestLongFinalization:
         await slow.computing()
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
-        slow.go_on()
+        worker.queue.finals.clear()
         await execute(engine, "UPDATE jobs SET updated_at = now() - interval '11 seconds'")
-        dispatcher = Dispatcher(worker.deps, places=1)
-        await dispatcher.take_lost()
-        await dispatcher.ended()
-        assert (await worker.job(job)).completeness == "full"
+        await sweep(engine, worker.queue, 16, BATCH_CALLS)
+        assert worker.queue.finals == [job.id]
+        assert (await worker.finalize(job)).completeness == "full"
 
 
 class TestReading:

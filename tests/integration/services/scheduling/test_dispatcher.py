@@ -12,7 +12,7 @@ from app.domain.jobs.status import TERMINAL, JobStatus
 from app.services.execution.stop_signal import StopReason
 from app.services.scheduling import dispatcher as dispatcher_module
 from app.services.scheduling.dispatcher import FIRST_SHARDS, Dispatcher
-from tests.integration.jobs import claimed, execute, expire, new_job, scalar, shard_ids
+from tests.integration.jobs import execute, new_job, scalar, shard_ids
 from tests.integration.services.scheduling.test_run_shard import Worker
 
 JOBS = 4
@@ -141,7 +141,7 @@ class TestFullWorker:
         slow = await new_job(engine, iterations=60, window=1)
         await wait_long(engine)
         dispatcher = Dispatcher(worker.deps, places=1)
-        async with dispatcher.running(look_seconds=3600, is_ready=lambda: True):
+        async with dispatcher.running():
             running = asyncio.create_task(dispatcher.run_shard((await shard_ids(engine, slow.id))[0]))
             assert await eventually_over(worker, ended)
             worker.provider.gate.set()
@@ -187,80 +187,6 @@ class TestNewestJobs:
         assert len({row.number for row in calls}) == 1
 
 
-class TestLostWork:
-    async def taken(self, worker: Worker, places: int = 4) -> None:
-        dispatcher = Dispatcher(worker.deps, places)
-        await dispatcher.take_lost()
-        await dispatcher.ended()
-
-    async def test_a_shard_is_left_to_its_message_for_a_while(
-        self, engine: AsyncEngine, worker: Worker
-    ) -> None:
-        job = await new_job(engine)
-        await self.taken(worker)
-        assert worker.provider.calls == []
-        await wait_long(engine)
-        await self.taken(worker)
-        assert (await worker.job(job)).status is JobStatus.COMPLETED
-
-    async def test_a_dead_worker_s_shard_is_taken_up_when_its_lease_has_run_out(
-        self, engine: AsyncEngine, worker: Worker
-    ) -> None:
-        job = await new_job(engine)
-        claim = await claimed(engine, job.id)
-        await wait_long(engine)
-        await self.taken(worker)
-        assert worker.provider.calls == []
-        await expire(engine, claim)
-        await self.taken(worker)
-        assert (await worker.job(job)).status is JobStatus.COMPLETED
-
-    async def test_no_more_shards_are_taken_up_than_there_are_places_and_messages_wait_for_one(
-        self, engine: AsyncEngine, worker: Worker
-    ) -> None:
-        worker.provider.gate = asyncio.Event()
-        for _ in range(3):
-            await new_job(engine)
-        await wait_long(engine)
-        dispatcher = Dispatcher(worker.deps, places=2)
-        await dispatcher.take_lost()
-        assert await until_held(engine, 2)
-        await dispatcher.take_lost()
-        message = asyncio.create_task(dispatcher.run_shard(0))
-        await asyncio.sleep(0.1)
-        assert await held(engine) == 2
-        worker.provider.gate.set()
-        await message
-        await dispatcher.ended()
-        assert await scalar(engine, "SELECT bool_and(done) FROM shards")
-
-    @pytest.mark.parametrize("status", ["queued", "running", "finalizing"])
-    async def test_a_job_that_waits_for_its_end_is_finalized(
-        self, engine: AsyncEngine, worker: Worker, status: str
-    ) -> None:
-        job = await new_job(engine)
-        await execute(engine, "UPDATE shards SET done = true")
-        await execute(engine, "UPDATE jobs SET status = :status", status=status)
-        await self.taken(worker)
-        assert (await worker.job(job)).status not in TERMINAL  # somebody may have just been told
-        await wait_long(engine)
-        await self.taken(worker)
-        assert (await worker.job(job)).status in TERMINAL
-
-    async def test_a_cancelled_job_ends_when_its_last_lease_has_run_out(
-        self, engine: AsyncEngine, worker: Worker
-    ) -> None:
-        job = await new_job(engine)
-        claim = await claimed(engine, job.id)
-        await execute(engine, "UPDATE jobs SET status = 'cancelling'")
-        await wait_long(engine)
-        await self.taken(worker)
-        assert (await worker.job(job)).status is JobStatus.CANCELLING
-        await expire(engine, claim)
-        await self.taken(worker)
-        assert (await worker.job(job)).status is JobStatus.CANCELLED
-
-
 class TestFinalization:
     async def test_a_job_whose_last_shard_ends_here_is_finalized_here(
         self, engine: AsyncEngine, worker: Worker
@@ -282,12 +208,12 @@ class TestFinalization:
         dispatcher = Dispatcher(worker.deps, places=1)
         await dispatcher.finalize(job.id)
         dispatcher.stop()
-        await dispatcher.ended()  # the one that had not begun is left for later
+        await dispatcher.ended()  # the one that had not begun is left to the sweeper
         await dispatcher.finalize(job.id)
         assert worker.queue.finals == [job.id]
         assert (await worker.job(job)).status is JobStatus.FINALIZING
 
-    async def test_one_that_fails_is_left_for_later(
+    async def test_one_that_fails_is_left_to_the_sweeper(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         async def fail(*_: object) -> None:
