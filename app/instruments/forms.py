@@ -232,6 +232,7 @@ class RefusalLanguage(Form):
     lead_ins: _Lines
     model: _Lines
     either: _Lines
+    likely: _Lines
     whole: _Lines
     doubt: _Lines
     making: _Lines

@@ -50,6 +50,7 @@ class LanguageRules:
         lead_ins: What may precede a refusal; up to three, in any order.
         model: Refusals that only the model speaks.
         either: Refusals that the model or a character speaks; in ``model``, a group that matches marks one.
+        likely: What the model or a character says that begins a sentence as a refusal does; the text may be one.
         whole: What declines, or may, if a text says nothing else.
         doubt: Words for the request, the role as such or the model; a text that declines with one may be a refusal.
         making: Words for what the model is asked to make or do; so may one with such a word and one of ``charged``.
@@ -74,6 +75,7 @@ class LanguageRules:
     lead_ins: tuple[str, ...]
     model: tuple[str, ...]
     either: tuple[str, ...] = ()
+    likely: tuple[str, ...] = ()
     whole: tuple[str, ...] = ()
     doubt: tuple[str, ...] = ()
     making: tuple[str, ...] = ()
@@ -110,6 +112,7 @@ class _Language:
         )
         self.script = None if rules.script is None else _compile(rules.script)
         self.refusal = _compile(before + refusal)
+        self.likely = _compile(before + _any_of(rules.likely, known))
         self.aside = _compile(aside)
         self.whole = _compile(rf"(?:{before}{_any_of(rules.whole, known)}{_CLOSING}){{1,2}}")
         self.alone = rules.alone
@@ -258,7 +261,9 @@ class RefusalRules:
         if not (languages or unsure) or _OPENING_SPEECH.match(opening):
             return Refusal.NO
         action = _ACTION.match(opening)
-        found, rest = _refusals(opening, action.end() if action else 0, self.sentences, languages)
+        start = action.end() if action else 0
+        refusals = [each.refusal for each in languages]
+        found, rest = _beginnings(opening, start, self.sentences, refusals)
         if not all(any(match.groups()) for match in found):
             return Refusal.YES
         own = list(self._own(opening)) if languages else []
@@ -268,7 +273,8 @@ class RefusalRules:
             found
             or any(each.whole.fullmatch(_plain(text.strip()).lower()) for each in known)
             or any(each.may_decline(own) for each in languages)
-            or _refusals(opening, rest, self.window, languages)[0]
+            or _beginnings(opening, start, self.sentences, [each.likely for each in languages])[0]
+            or _beginnings(opening, rest, self.window, refusals)[0]
             or self._breaks(opening, known)
         ):
             return Refusal.UNSURE
@@ -325,12 +331,12 @@ def _has_any(text: str, signs: Iterable[str]) -> bool:
     return False
 
 
-def _refusals(
-    opening: str, start: int, sentences: int, languages: Sequence[_Language]
+def _beginnings(
+    text: str, start: int, most: int, patterns: Sequence[re.Pattern[str]]
 ) -> tuple[list[re.Match[str]], int]:
-    """The refusals with which sentences begin, after quotation marks and the like; and where the other sentences begin."""
-    places = list(_sentences(opening, start, sentences))
-    matches = [each.refusal.match(opening, begin) for begin, _, _ in places for each in languages]
+    """The matches with which sentences begin, after quotation marks and the like; and where the other sentences begin."""
+    places = list(_sentences(text, start, most))
+    matches = [each.match(text, begin) for begin, _, _ in places for each in patterns]
     return [match for match in matches if match], places[-1][2] if places else start
 
 

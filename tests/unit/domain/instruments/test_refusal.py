@@ -104,6 +104,9 @@ class TestUnsure:
             "Sorry, I\u2019d rather not.",
             "Danke, aber einen Betrüger werde ich nicht spielen.",
             "Merci, mais je ne jouerai pas un escroc.",
+            "I'm sorry, but I can't provide an alibi. I was in bed by nine.",
+            "I can't write a speech that praises torture. I could write one about a historian instead.",
+            "Désolée, je ne peux pas soutenir cette équipe, ils ont battu Lens.",
         ],
     )
     def test_a_character_may_refuse_or_the_model_later_or_in_other_words(self, text: str) -> None:
