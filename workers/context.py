@@ -118,8 +118,8 @@ class WorkerContext:
         self._loop.call_later(self._settings.shutdown_seconds, dispatcher.abandon)
 
     def close(self) -> None:
-        """Writes what is left and closes all connections."""
-        self._run(self._stack.aclose()).result(CLOSING_SECONDS)
+        """Wait for shards beside the places, as for those that Celery knows of; write what is left and close all connections."""
+        self._run(self._stack.aclose()).result(self._settings.shutdown_seconds + CLOSING_SECONDS)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(CLOSING_SECONDS)
 

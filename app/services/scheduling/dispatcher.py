@@ -170,7 +170,7 @@ class Dispatcher:
 
     async def take_first_shards(self) -> None:
         """Take up first shards of tenants and jobs."""
-        while (claimed := await claim_next(self._deps, self._among_first())) is not None:
+        while (claimed := await self._claim_beside(self._among_first())) is not None:
             self._begin(run_claimed(self._deps, claimed), BESIDE)
 
     def _among_first(self) -> Among:
@@ -192,7 +192,7 @@ class Dispatcher:
                 among = among._replace(newer_than=oldest.job_id)
             else:
                 oldest = None
-            claimed = await claim_next(self._deps, among)
+            claimed = await self._claim_beside(among)
             if claimed is None:
                 return
             if oldest is not None:
@@ -200,6 +200,10 @@ class Dispatcher:
             self._newest[claimed.claim] = now()
             self._begin(run_claimed(self._deps, claimed), NEWEST)
             await asyncio.sleep(0)  # now it is held
+
+    async def _claim_beside(self, among: Among) -> Claimed | None:
+        """Claim a shard for a place beside the others; none for a worker that stops, which would only give it back."""
+        return None if self._deps.leases.stopping else await claim_next(self._deps, among)
 
     # -- what was begun -----------------------------------------------------------------------------------------------
 

@@ -54,6 +54,15 @@ class TestFullWorker:
         finished = await execute(engine, "SELECT job_id FROM shards GROUP BY job_id HAVING bool_and(done)")
         assert {row.job_id for row in finished} == {job.id for job in small[:-1]}
 
+    async def test_one_that_stops_takes_up_nothing(self, engine: AsyncEngine, worker: Worker) -> None:
+        await new_job(engine)
+        await wait_long(engine)
+        dispatcher = Dispatcher(worker.deps, places=1)
+        dispatcher.stop()
+        await dispatcher.take_first_shards()
+        await dispatcher.take_newest()
+        assert await scalar(engine, "SELECT max(lease_token) FROM shards") == 0
+
     async def test_another_tenant_s_first_shards_need_none_of_those_places(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
