@@ -321,7 +321,7 @@ def _numbered(text: str, labels: Sequence[int]) -> list[_Part]:
     """Lines that are numbered as the sentences are; nothing if a line among or a number behind them says otherwise."""
     count = len(labels)
     lines = list(_LINE.finditer(text))
-    if lines and not has_digit(lines[0][0]):
+    if lines and not has_digit(lines[0][0]) and not _NO_SCORES.match(lines[0][0].lower()):
         del lines[0]  # what it says is checked with what stands before any scores
     found = [
         _Part(int(line[1]), line[2].rstrip(), line[0].rstrip(), line.start())

@@ -59,6 +59,8 @@ class Elsewhere(NamedTuple):
         topic: A sentence that says what the judged text is about: "This sentence is about openness."
         stems: How the names begin.
         instead: The asked dimension's name behind a denial: "rather than extraversion".
+        named: Another dimension's name, or that of the asked one's lower end.
+        own: The asked dimension's name or that of an end of its scale.
     """
 
     before: re.Pattern[str]
@@ -70,6 +72,8 @@ class Elsewhere(NamedTuple):
     topic: re.Pattern[str]
     stems: Stems
     instead: re.Pattern[str]
+    named: re.Pattern[str]
+    own: re.Pattern[str]
 
 
 class Claim(NamedTuple):
@@ -196,7 +200,7 @@ _MINUS = re.compile(r"-\s*$")
 _SEGMENT = re.compile(r"[,;.:]")
 _UNCONCLUDED = re.compile(r"\b(?:if|only|even|unless)\b[^,;:]*$|^\W*(?:only if|unless)\b")
 """Matches what turns a conclusion into a condition ("if so", "only then")."""
-_CONDITIONAL = re.compile(rf"\s+would {whole_words(WORDS['conditional'])}")
+_CONDITIONAL = re.compile(rf"[\s–—-]+would {whole_words(WORDS['conditional'])}")
 _REASON_WORD = whole_words(WORDS["reasons"])
 _REASON = re.compile(rf"[\s(,;:.–—-]*{_REASON_WORD}")
 _PERSON = re.compile(rf"(?:the |this )?{whole_words([*WORDS['persons'], *WORDS['judged']])}")
@@ -280,10 +284,15 @@ _SIDE_TITLE = re.compile(
     rf"(?:{_QUALITY}|{whole_words(WORDS['side_fields'])})(?:[ :-]*{whole_words(WORDS['titles'])})?(?: {whole_words(WORDS['titled_texts'])})?"
 )
 """Matches the title of a score that is not the asked one: "Confidence", "Criterion: grammar"."""
-_CRITERION = re.compile(rf"{whole_words(WORDS['criteria'])} ?[:=–—-] ?([^\d\n]+)")
-"""Matches a line that names what is scored."""
-_QUALITY_LEAD = re.compile(rf"{_QUALITY}(?:\s*:[^\d\n]*)?")
-"""Matches what stands before a score on its line: "Clarity: easy to read"."""
+_CRITERION = re.compile(rf"{whole_words(WORDS['criteria'])} ?[:=–—-] ?([^\W\d]+)")
+"""Matches a line that names what is scored by one word; more words are a reason."""
+_QUALITY_LEAD = re.compile(
+    rf"{_QUALITY}(?:\s*:\s*(?!(?:the|this) {whole_words(WORDS['persons'])})(?:{'|'.join(WORDS['judged_subjects'])}) (?:is|reads)\b[^\d\n]*)?"
+)
+"""Matches what stands before a score on its line: "Clarity", "Clarity: the text is easy to read"; else it heads a reason."""
+_SHORT_STRING = re.compile(r"""["'<]([^"'<>\n]{1,40})["'>]""")
+_INITIALS = frozenset("ocean")
+"""Names of the dimensions by one letter."""
 _QUALITY_FIELD = re.compile(
     rf"""["'<]{one_of(_SUBJECTS)}(?:["']\s*:\s*["']|>\s*){_QUALITY_WORDS}\s*(?:["']|</)"""
 )
@@ -292,7 +301,7 @@ _OF_QUALITY = re.compile(
     rf"\b(?:for(?! clarity)|{one_of(WORDS['regarding'])}) (?:the )?{_QUALITY_WORDS}|[(\[]\s*{_QUALITY_WORDS}\s*[)\]]"
 )
 """Matches words that limit a statement to a quality: "in terms of grammar"."""
-_LEAD_END = re.compile(r"[.;|] |,\s| [-–—] ")
+_LEAD_END = re.compile(r"[.;|] |,\s| [-–—] (?=[^.;–—-]*$)")
 _OPTION = re.compile(
     r"[*_\"'`]*(?:(\d{1,4})[*_]*(?:\)[.:]?|[.:]|(?=[*_\"'`]*$)))?\s*((?:[^\W\d][^\d]*?)?)(?:\s*\((\d{1,4})\))?\.?[*_\"'`]*"
 )
@@ -405,14 +414,26 @@ class Reader:
         if self.legend is not None and self.has_label(text):
             text = self.legend.sub(SCALE_MARK, text)
         denied = DENIED if self._has_other_field(text) else ""
-        return f"\n{labelled(text, self.is_name, self.is_value, self._tells_end)}{denied}"
+        return f"\n{labelled(text, self.is_name, self.is_value, self._tells_end, self.is_other_name)}{denied}"
 
     def _has_other_field(self, text: str) -> bool:
         if not ("<" in text or ("{" in text and ":" in text)):
             return False
-        quality = _QUALITY_FIELD.search(text)
-        return (quality is not None and not self.trait.search(quality[0])) or (
-            self.elsewhere is not None and self.elsewhere.field.search(text) is not None
+        if _QUALITY_FIELD.search(text) and not any(
+            self.is_name(each) and self.trait.search(each)
+            for each in _SHORT_STRING.findall(text.replace("_", " "))
+        ):
+            return True
+        return self.elsewhere is not None and self.elsewhere.field.search(text) is not None
+
+    def is_other_name(self, key: str) -> bool:
+        """Tell whether a field's name says that the scores in its object are those of another dimension or of a quality."""
+        words = re.sub(r"[\s_-]+", " ", key[:_LONGEST_TITLE])
+        if self.is_name(key) or self.trait.search(words):
+            return False
+        return _SIDE_TITLE.fullmatch(words) is not None or (
+            self.elsewhere is not None
+            and (words in _INITIALS or self.elsewhere.named.search(words) is not None)
         )
 
     def _tells_end(self, text: str) -> bool:
@@ -498,12 +519,20 @@ class Reader:
         return item or (prose and _ORDINAL.match(rest) is not None)
 
     def _named(self, lines: list["_Line"]) -> Iterator[Claim]:
-        """Numbers in brackets behind an option's words at the beginning of the first or the last line."""
+        """Numbers behind an option's words at the beginning of the first or the last line, unless other lines list others."""
         for line in {lines[0], lines[-1]}:
-            found = _NAMED_NUMBER.match(line.text) if line.has_digit else None
-            if found and self._names(found[1], found[3]):
-                firm = not _other_number(line.text[found.end() :], found[3])
+            found = self._named_number(line, 0)
+            if found is not None and not _CONDITIONAL.match(line.text, found.end()):
+                listed = (
+                    self._named_number(each, at) for each in lines for at in (0, each.text.find(":") + 1)
+                )
+                firm = {each[3] for each in listed if each is not None} == {found[3]}
+                firm = firm and not _other_number(line.text[found.end() :], found[3])
                 yield Claim(found[3], "", line.start + found.end(), firm)
+
+    def _named_number(self, line: _Line, at: int) -> re.Match[str] | None:
+        found = _NAMED_NUMBER.match(line.text, at) if line.has_digit else None
+        return found if found and self._names(found[1], found[3]) else None
 
     def _names(self, words: str, number: str) -> bool:
         """Tell whether words are an option's, or a degree and an end of the scale that fit the number."""
@@ -763,10 +792,9 @@ class Reader:
         """
         before = _titles(text[:score])
         found = [*filter(_SIDE_TITLE.fullmatch, before[-2:])]
-        if not has_digit("".join(before[:2])):
-            found += filter(_SIDE_TITLE.fullmatch, before[:1])
-        lead = _bare_title(_LEAD_END.split(text[:score].rstrip().rpartition("\n")[2], maxsplit=1)[0])
-        found += filter(_QUALITY_LEAD.fullmatch, [lead] if score is not None else [])
+        line = text[:score].rstrip().rpartition("\n")[2]
+        lead = _bare_title(_LEAD_END.split(line, maxsplit=1)[0])
+        found += [line] if score is not None and _QUALITY_LEAD.fullmatch(lead) else []
         if self.elsewhere is not None:
             found += filter(self.elsewhere.end.fullmatch, before)
             found += filter(self.elsewhere.title.fullmatch, before if score is None else _titles(text))
@@ -790,7 +818,7 @@ class Reader:
         if other is None or not other.stems.may_be_in(text) or other.topic.search("\n" + text) is None:
             return False
         rest = other.instead.sub(" ", text)
-        return self.trait.search(rest) is None and not (
+        return other.own.search(rest) is None and not (
             self.ends is not None
             and self.ends.may_name(rest)
             and any(signs.in_("\n" + rest) for signs in self.ends.signs)
@@ -805,7 +833,6 @@ class Reader:
             or _dangles(text)
             or _announces(text)
             or self.is_about_other(text, len(text))
-            or self.is_on_other(text)
             or (":" in text and with_denials(text, self.is_name) != text)
         )
 
@@ -1049,10 +1076,10 @@ _ALL_TRAITS = [
 def _elsewhere(names: frozenset[str]) -> Elsewhere:
     groups = [{name, *more} for name, more in WORDS["dimensions"].items() if name not in names]
     poles = [each for name, each in WORDS["poles"].items() if name not in names]
+    asked = next(each for name, each in WORDS["poles"].items() if name in names)
     named, own = [word for group in groups for word in group], whole_words(map(re.escape, names))
-    traits = whole_words(
-        [*named, *(word for each in poles for word in (*each["low_trait"], *each["high_trait"]))]
-    )
+    all_named = [*named, *(word for each in poles for word in (*each["low_trait"], *each["high_trait"]))]
+    traits = whole_words(all_named)
     words, titles = whole_words(WORDS["subject_words"]), whole_words([*WORDS["titles"], *WORDS["subjects"]])
     title = rf"(?:(?:{words} )*{titles}(?: [^\W\d]+)?(?: {words})*[ :=-]*)?{traits}(?: ?\({traits}\)|[ :-]*{titles})?(?: {words})*"
     about = rf"(?:\b(?:for|on|für|pour|para|per|для|{one_of(WORDS['regarding'])}) (?:the )?|[(\[]\s*){whole_words(named)}"
@@ -1070,6 +1097,8 @@ def _elsewhere(names: frozenset[str]) -> Elsewhere:
         re.compile(rf"[.!?;:\n]\W{{0,9}}(?:{'|'.join(topics)})(?=\W|$)"),
         Stems(stems),
         re.compile(rf"(?:{whole_words([*WORDS['denials'], *WORDS['instead']])})(?: [^\W\d]+){{0,2}}? ?{own}"),
+        re.compile(whole_words([*all_named, *asked["low_trait"]])),
+        re.compile(whole_words([*map(re.escape, names), *asked["low_trait"], *asked["high_trait"]])),
     )
 
 

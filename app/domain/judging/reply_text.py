@@ -22,7 +22,7 @@ BLANK = "▒"
 """Replaces text that is not the judge's own."""
 
 IsName = Callable[[str], bool]
-"""Tells whether a field or tag is named like a score."""
+"""Tells whether a field or tag is named like a score, or like another one than the asked score."""
 IsValue = Callable[[str], bool]
 """Tells whether a text is an answer and nothing else."""
 
@@ -82,7 +82,7 @@ def _plain_character(character: str) -> str:
     return COMBINING if unicodedata.combining(character) else character
 
 
-def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
+def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue, is_other: IsName) -> str:
     """Rewrite a plain reply; see above. Works in linear time."""
     text = _without_fence(text) if "```" in text or "~~~" in text else text
     text = unquoted_lines(text) if ">" in text else text
@@ -91,7 +91,7 @@ def labelled(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) ->
     text = spelled_out(text) if "." in text else text
     text = _RULED_OUT.sub("", text) if sum(map(text.count, "0123456789")) > 1 else text
     text = _calls(text, is_name) if "<" in text else text
-    text = _json(text, is_name, is_value, is_told) if "{" in text and ":" in text else text
+    text = _json(text, is_name, is_value, is_told, is_other) if "{" in text and ":" in text else text
     text = _tags(text, is_name) if "<" in text else text
     text = with_denials(text, is_name) if ":" in text else text
     text = _DECLARED.sub(r"\1\2", text) if '"' in text else text
@@ -272,7 +272,7 @@ _ARGUMENTS = re.compile(r'("(?:arguments|parameters|args|input)"\s*:\s*)"(\{(?:[
 """Matches a tool call's arguments as JSON in a string."""
 
 
-def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> str:
+def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue, is_other: IsName) -> str:
     """Replace a JSON object by lines with its score fields, its bare labels, and, first, what it tells of the scale's ends."""
     lead = _JSON_LEAD.match(text)
     text = text[lead.end() :] if lead else text
@@ -287,7 +287,7 @@ def _json(text: str, is_name: IsName, is_value: IsValue, is_told: IsValue) -> st
     told: list[str] = []
     lines: list[str] = []
     empty: list[str] = []
-    for key, value in _fields(body, is_name):
+    for key, value in _fields(body, is_name, is_other):
         if is_name(key) and _EMPTY.fullmatch(value or "null") and _OWN_SCORE.fullmatch(key):
             empty.append("answer: null")  # the last: what other fields say is no answer then
         elif is_name(key):
@@ -338,14 +338,14 @@ def _denies_score(key: str, value: str) -> bool:
 _NEGATION = re.compile(r"(?<![^\W_])(?:no|not|non|nicht|pas|não|не)(?![^\W_])")
 
 
-def _fields(body: str, is_name: IsName) -> Iterable[_Field]:
+def _fields(body: str, is_name: IsName, is_other: IsName) -> Iterable[_Field]:
     """Return the fields of an object and of its nested objects, unless they are somebody else's ("example")."""
     if body.count("{") == 1 and "[" not in body and "\\" not in body:
         try:
             return [_Field(key, _JSON_WORDS.get(value, value)) for key, value in _FLAT_JSON.decode(body)]
         except ValueError:
             pass  # not quite JSON
-    return _walked_fields(body, is_name)
+    return _walked_fields(body, is_name, is_other)
 
 
 _FLAT_JSON = json.JSONDecoder(
@@ -354,7 +354,7 @@ _FLAT_JSON = json.JSONDecoder(
 _JSON_WORDS = {None: "null", True: "true", False: "false"}
 
 
-def _walked_fields(body: str, is_name: IsName) -> Iterator[_Field]:
+def _walked_fields(body: str, is_name: IsName, is_other: IsName) -> Iterator[_Field]:
     """Yield the fields of what may not quite be JSON.
 
     A broken string ends the walk: what looks like a score field behind it is yielded as well, so that it can contradict.
@@ -382,24 +382,15 @@ def _walked_fields(body: str, is_name: IsName) -> Iterator[_Field]:
             if stack and stack[-1][0] == "{" and last in {"{", ","}:
                 key = value
             elif last == ":" and stack and not any(FOREIGN.match(name) for _, name in stack):
-                yield from _nested_field([name for _, name in stack], key, value, is_name)
+                yield from _nested_field([name for _, name in stack], key, value, is_name, is_other)
         last = sign or ("v" if string or word else last)
 
 
-def _nested_field(outer: list[str], key: str, value: str, is_name: IsName) -> Iterator[_Field]:
+def _nested_field(
+    outer: list[str], key: str, value: str, is_name: IsName, is_other: IsName
+) -> Iterator[_Field]:
     """Yield a field of nested objects, unless it is the score of something else than they are named for."""
     if key != "value" and not is_name(key):
         yield _Field(key, value)
-    elif all(is_name(name) or _is_container(name) for name in outer):
+    elif not any(map(is_other, outer)):
         yield _Field(next(filter(is_name, reversed(outer)), key), value)
-
-
-def _is_container(name: str) -> bool:
-    """Tell whether a field's name says nothing about the scores in its object: "result", the judged sentence."""
-    words = _NAME_WORD.findall(name)
-    return len(words) >= _LEAST_WORDS_OF_TEXT or _CONTAINERS.issuperset(words)
-
-
-_NAME_WORD = re.compile(r"[^\W\d_]+")
-_CONTAINERS = frozenset(WORDS["containers"])
-_LEAST_WORDS_OF_TEXT = 5

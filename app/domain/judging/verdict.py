@@ -146,7 +146,11 @@ def _in_words(raw: str, asked: Dimension | Scale) -> Verdict:
         verdict = _in_common_form(last, scale, readings) or (
             _in_repeated_sentence(last, asked) if remembered else _in_claims(last, asked)
         )
-        if verdict.status is VerdictStatus.SCORED and read.fits(before, _side_of(verdict, scale)):
+        if (
+            verdict.status is VerdictStatus.SCORED
+            and read.fits(before, _side_of(verdict, scale))
+            and not read.is_on_other(text)
+        ):
             return verdict
     return _in_claims(text, asked)
 
@@ -230,7 +234,7 @@ def _beside_nothing(text: str, scale: Scale, read: Reader, readings: dict[str, V
         before, _, last = text.rpartition("\n")
         if has_digit(last) and read.states_nothing(before):
             verdict, behind = _in_common_form(last, scale, readings), before
-    if verdict is None or _DECLINED.search(text):
+    if verdict is None or _DECLINED.search(text) or read.is_on_other(text):
         return None
     return verdict if read.fits(behind, _side_of(verdict, scale)) else None
 
@@ -278,7 +282,8 @@ _WHOLE = re.compile(
 """Matches a reply that is a number with words around it that add nothing, or one machine format."""
 _SCALE_IN_BRACKETS = rf"{one_of(all_words('scores'))} ?[(\[]"
 _OTHER_SCALE = re.compile(
-    rf"(?:{_SCALE_IN_BRACKETS}[^)\]\n\d]{{0,20}}|{_SCALES}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})(?!\d)"
+    rf"(?:{_SCALE_IN_BRACKETS}[^)\]\n\d]{{0,20}}|{_SCALES}:? (?:[^\W\d]+ ){{0,2}})(\d{{1,3}}) ?(?:\([^()\n]{{1,40}}\) ?)?{_TO} ?(\d{{1,3}})(?!\d)"
+    rf"|{_SCALES} {_FROM} [^\W\d]+ {_TO} (\d{{1,3}})(?!\d)"
     rf"|(?<![\d.,])(\d{{1,3}}) ?{_TO} ?(\d{{1,3}})[ -]{_SCALE_NAMES}"
     rf"|{_SCALE_IN_BRACKETS}(?:{OUT_OF} ?(\d{{1,3}}) ?[)\]]|[^)\]\n]{{0,30}}?\b(?:max(?:imum)?\.?:? ?(\d{{1,3}})|(\d{{1,3}}) ?(?:=|is|being)? ?(?:the )?(?:high|best|max)))"
     rf"|\b(?:\d{{1,3}}|({_NUMERAL})|hundred)[ -]points? scale|{_SCALES} (?:\w+ ){{0,2}}(?:one|zero) to (?:({_NUMERAL})|(?:an? |one )?hundred)\b"
@@ -287,7 +292,7 @@ _OTHER_SCALE = re.compile(
 """Matches a mention of a scale; the asked one is marked before."""
 _SPELLED_SCALES = ("point", "one to", "zero to", *WORDS["points"])
 _SCALE_PHRASE = re.compile(
-    rf"^[^\S\n]*{_ON} (?:{_SCALES}(?: ?{_FROM} ?{SCALE_MARK})?|{SCALE_MARK} ?{_SCALES})[^\S\n]+(?!{_FROM} ?{SCALE_MARK})(?=[^\W\d])",
+    rf"^[^\S\n]*{_ON} (?:{_SCALES}(?: ?{_FROM} ?{SCALE_MARK})?|{SCALE_MARK} ?{_SCALES})[^\S\n]+(?!{_FROM} )(?=[^\W\d])",
     re.MULTILINE,
 )
 """Matches a mention of the scale before a statement: "On a 5-point scale I give this a 4"."""
