@@ -9,6 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from app.db.execution import shards
 from app.db.execution.shards import Claim
+from app.services.execution import stop_signal
 from app.services.scheduling.dispatcher import claim_next
 from app.telemetry.metrics import SHARD_FAILURES
 from tests.faults.trial import report
@@ -17,6 +18,12 @@ from tests.integration.services.scheduling.test_run_shard import Provider, Worke
 
 STALE = "What a stale owner wrote. It must not be seen."
 CALLS = 6  # two texts of two sentences
+
+
+@pytest.fixture(autouse=True)
+def _jobs_stay_active(monkeypatch: pytest.MonkeyPatch) -> None:
+    """These workers have no lease keeper that sees again that a job is active."""
+    monkeypatch.setattr(stop_signal, "FRESH_SECONDS", 3600.0)
 
 
 async def deliver_thrice(engine: AsyncEngine) -> None:
