@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
@@ -43,8 +44,8 @@ errors and repetition: [how to use it](../how-to/python.md). Types such as `JobI
 """
 API_INTRODUCTION = """# The HTTP API
 
-Every operation and schema of `/openapi.json`. Limits and repetition: [api.md](../api.md). A problem
-is `application/problem+json` ([Problem](#problem)).
+Every operation and schema of `/openapi.json`, as a file: [openapi.json](openapi.json). Limits and
+repetition: [api.md](../api.md). A problem is `application/problem+json` ([Problem](#problem)).
 """
 
 
@@ -273,6 +274,11 @@ def _type(schema: Json) -> str:
     return ", ".join([str(kind), *limits])
 
 
+def openapi_document() -> str:
+    """The OpenAPI document, a line for each value, so that a change of the API shows as a diff."""
+    return json.dumps(openapi(), indent=1, ensure_ascii=False) + "\n"
+
+
 # -- pages --------------------------------------------------------------------------------------------------------
 
 
@@ -291,13 +297,14 @@ def _marked(text: str) -> str:
 
 
 REFERENCES: dict[str, Callable[[], str]] = {
-    "api": api_page,
-    "cli": commands_page,
-    "client": client_page,
-    "settings": settings_page,
+    "api.md": api_page,
+    "cli.md": commands_page,
+    "client.md": client_page,
+    "openapi.json": openapi_document,
+    "settings.md": settings_page,
 }
 
 if __name__ == "__main__":
     PAGES.mkdir(exist_ok=True)
-    for page, made in REFERENCES.items():
-        (PAGES / f"{page}.md").write_text(made(), "utf-8")
+    for name, made in REFERENCES.items():
+        (PAGES / name).write_text(made(), "utf-8")
