@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-real test-providers test-pythons schemathesis fuzz sbom release audit types reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-real test-providers test-pythons schemathesis fuzz sbom release audit types pins reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -174,6 +174,9 @@ docs: setup  ## the documentation as a site, in build/site; a broken link is an 
 
 types: setup  ## the client's types, after a change of the API's schemas
 	$(BIN)/python -m tests.api.client_types
+
+pins: setup  ## tests/golden/pinned_results.json, after a meant change of results or exports
+	$(BIN)/pytest --renew-pins tests/e2e/test_pinned_results.py
 
 reference: setup  ## docs/reference, from the API, the command line, the client and the settings; hashes of new prompts
 	$(BIN)/python -m tests.reference

@@ -44,6 +44,15 @@ MEMORY = Path("/dev/shm")
 MEMORY_BYTES = 1 << 30  # a session's databases take less; a container's /dev/shm often has 64 MB
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds what `make pins` runs with."""
+    parser.addoption(
+        "--renew-pins",
+        action="store_true",
+        help="write tests/golden/pinned_results.json instead of comparing",
+    )
+
+
 def pytest_collection_finish() -> None:
     """Has the garbage collector leave alone what the tests themselves are made of: it takes half a second to look through."""
     gc.collect()
