@@ -2577,8 +2577,8 @@ class JudgingIn(TypedDict):
     """Sentences that are judged again with the options reversed, with their numbers shuffled, and unchanged: `order_check` in the results shows how much a judge depends on the order."""
     repair: NotRequired[bool]
     """Whether a judge whose reply cannot be read is asked once more, in the same conversation, for the option's number only. At most one further call for each reply."""
-    refusals: NotRequired[Literal["rules", "judge"]]
-    """Who tells refusals of generated texts from answers: the rules alone, or the first judge where the rules are unsure (one call for each such text). `refusal_check` of a response's notes is its reply."""
+    refusals: NotRequired[Literal["rules", "judge", "judge_all"]]
+    """Who tells refusals of generated texts from answers: the rules alone; with `judge` also the first judge where the rules are unsure; with `judge_all` also the first judge for every text that the rules don't call a refusal. One call for each such text; `refusal_check` of a response's notes is its reply."""
     reply: NotRequired[Literal["text", "choice", "json_schema"]]
     """Form of the judges' replies, enforced by their servers: `choice` allows one of the options' numbers, `json_schema` a JSON object with it. A judge whose connection cannot do that is a 422; `assay check` shows what it can do."""
     leave_out: NotRequired[Sequence[Literal["cut_off", "repeated_sentences"]] | None]
@@ -3638,7 +3638,7 @@ class Plan(TypedDict):
     most_repair_calls: NotRequired[int]
     """Further calls if no judge's first reply can be read. `confirm_calls` and `usd_high` include them."""
     most_refusal_checks: NotRequired[int]
-    """Further calls if the refusal rules are unsure of every text. `confirm_calls` and `usd_high` include them."""
+    """Further calls if the refusal rules are unsure of every text. `confirm_calls` and `usd_high` include them. 0 with `judging.refusals: judge_all`, whose checks `calls` includes."""
     confirm_calls: int | None
     """The `confirm_calls` that a job of this size requires; `null` if none."""
     estimated: bool

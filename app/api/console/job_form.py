@@ -254,8 +254,8 @@ class JobForm:
             judging["leave_out"] = left
         if text("repair") == "off":
             judging["repair"] = False
-        if text("refusals") == "judge":
-            judging["refusals"] = "judge"
+        if (refusals := text("refusals")) not in ("", "rules"):
+            judging["refusals"] = refusals
         controls = dict.fromkeys(self.typed.all("control"), True)
         self._put("control", True if [*controls] == ["without_persona"] else controls)
         self._put("judging", judging, "sentences_per_call")

@@ -325,7 +325,8 @@ class Plan(Answer):
     )
     most_refusal_checks: int = Field(
         0,
-        description="Further calls if the refusal rules are unsure of every text. `confirm_calls` and `usd_high` include them.",
+        description="Further calls if the refusal rules are unsure of every text. `confirm_calls` and `usd_high` include them. "
+        "0 with `judging.refusals: judge_all`, whose checks `calls` includes.",
     )
     confirm_calls: int | None = Field(
         description="The `confirm_calls` that a job of this size requires; `null` if none."

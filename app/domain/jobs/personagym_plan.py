@@ -15,6 +15,7 @@ from app.domain.jobs.stage_estimate import (
     JudgingSum,
     StageEstimate,
     StageSum,
+    expected_refusal_checks,
 )
 from app.domain.judging.grouping import grouped_sentence_prompt
 from app.domain.personagym.prompts import (
@@ -90,10 +91,12 @@ def asks_reasoner(spec: JobSpec) -> bool:
 def estimate_gym(spec: JobSpec, gym: GymSpec, cells: Sequence[GymCell]) -> list[StageEstimate]:
     """Calls and tokens of a job's PersonaGym part by stage and model."""
     of_first = [cell for cell in cells if cell.model == 0]  # every model has the same cells
+    answers = [_answers(gym, model, of_first) for model in spec.models]
     return [
         *_reasoning(spec, gym),
-        *(_answers(gym, model, of_first) for model in spec.models),
+        *answers,
         *(each for judge in spec.judges for each in _judgements(spec, gym, judge, of_first)),
+        *expected_refusal_checks(spec, answers),
     ]
 
 

@@ -15,6 +15,7 @@ from app.domain.jobs.stage_estimate import (
     EXPECTED_UNIT,
     JudgingSum,
     StageEstimate,
+    expected_refusal_checks,
 )
 from app.domain.judging.grouping import calls_for, grouped_scoring_prompt
 from app.domain.judging.order_check import ORDERS
@@ -111,18 +112,18 @@ class ShardPlan:
 
 
 def count_calls(spec: JobSpec) -> int:
-    """About how many calls a generating job plans, by multiplication alone: without its cells, checks and preparations.
+    """About how many calls a generating job plans, by multiplication alone: without its cells, repeated verdicts and preparations.
 
-    It is what :func:`estimate` and PersonaGym's estimate come to of generation and judging, within rounding.
+    It is what :func:`estimate` and PersonaGym's estimate come to of generation, judging and refusal checks, within rounding.
     """
     by_id = {dimension.id: dimension for dimension in spec.dimensions}
-    calls, judges = 0.0, len(spec.judges)
+    calls, judges, checks = 0.0, len(spec.judges), spec.checks_every_text
     asked = [tuple(by_id[trait.dimension] for trait in persona.traits) for persona in spec.personas]
     for dimensions in [*asked, spec.dimensions] if spec.control else asked:
         for task in spec.tasks if dimensions else ():
             items = item_count(task, dimensions)
             sentences = calls_for(task.expected_units, spec.grouping)
-            calls += spec.runs * (items + judged_count(task, dimensions) * judges * sentences)
+            calls += spec.runs * (items * (1 + checks) + judged_count(task, dimensions) * judges * sentences)
     if spec.gym is not None:
         for persona in spec.personas:
             calls += sum(_gym_calls(spec, spec.gym, persona, task) for task in spec.gym.tasks)
@@ -133,8 +134,9 @@ def _gym_calls(spec: JobSpec, gym: GymSpec, persona: Persona, task: GymTaskSpec)
     """Answers of one model, their grades and the verdicts on their sentences."""
     sentences = calls_for(task.expected_units, spec.grouping) if task.atomic else 0
     answers = task.runs * gym.question_count(persona, task)[0]
-    without = 1 + len(spec.judges) if spec.control else 0
-    return answers * (1 + len(spec.judges) * (1 + sentences) + without)
+    graded = 1 + spec.checks_every_text + len(spec.judges)
+    without = graded if spec.control else 0
+    return answers * (graded + len(spec.judges) * sentences + without)
 
 
 def cells_of(spec: JobSpec) -> tuple[Cell, ...]:
@@ -240,7 +242,7 @@ def _runs_per_shard(spec: JobSpec, cell: Cell) -> int:
         judgements = units * cell.verdicts_per_unit * judges
     else:
         judgements = judges * (1 + units * len(cell.dimensions))
-    calls_per_run = responses_per_run(cell) * (1 + judgements)
+    calls_per_run = responses_per_run(cell) * (1 + spec.checks_every_text + judgements)
     return max(1, round(CALLS_PER_SHARD / calls_per_run))
 
 
@@ -268,7 +270,7 @@ def estimate(spec: JobSpec, cells: Sequence[Cell]) -> list[StageEstimate]:
         for item in cell.items
     ]
     judging = [each for judge in spec.judges for each in _judging_estimate(spec, judge, responses)]
-    return generation + judging
+    return [*generation, *judging, *expected_refusal_checks(spec, generation)]
 
 
 def estimate_provided(

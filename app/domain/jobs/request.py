@@ -549,10 +549,11 @@ class JudgingIn(Body):
         description="Whether a judge whose reply cannot be read is asked once more, in the same conversation, for "
         "the option's number only. At most one further call for each reply.",
     )
-    refusals: Literal["rules", "judge"] = Field(
+    refusals: Literal["rules", "judge", "judge_all"] = Field(
         "rules",
-        description="Who tells refusals of generated texts from answers: the rules alone, or the first judge where the "
-        "rules are unsure (one call for each such text). `refusal_check` of a response's notes is its reply.",
+        description="Who tells refusals of generated texts from answers: the rules alone; with `judge` also the first "
+        "judge where the rules are unsure; with `judge_all` also the first judge for every text that the rules don't "
+        "call a refusal. One call for each such text; `refusal_check` of a response's notes is its reply.",
     )
 
     reply: ReplyForm = Field(

@@ -197,6 +197,7 @@ class _Resolver:
             reply=self.request.judging.reply,
             profiles={profile.id: profile for profile in profiled.values()},
             refusal_check=self._refusal_check(called, provided=provided),
+            checks_every_text=self.request.judging.refusals == "judge_all",
             control=self.request.controls.without_persona,
             opposite=self.request.controls.opposite_persona,
             source=None if self.chosen is None else self.chosen.source_for(personas),
@@ -244,12 +245,13 @@ class _Resolver:
             )
 
     def _refusal_check(self, called: Sequence[Model], *, provided: bool) -> RefusalCheck | None:
-        if self.request.judging.refusals == "rules":
+        wanted = self.request.judging.refusals
+        if wanted == "rules":
             return None
         if provided or not called:
             self._fail(
                 "/judging/refusals",
-                "judge is only for texts that the job's models write, with a judge that is called: use rules",
+                f"{wanted} is only for texts that the job's models write, with a judge that is called: use rules",
             )
         return self.catalog.refusal_check
 

@@ -74,7 +74,8 @@ class JobSpec:
         profiles: The profiles of its judges, by id.
         execution: How its calls are made; what prepares personas is always called directly.
         repair: How judges are asked once more whose reply could not be read; ``None`` if they are not.
-        refusal_check: How the first judge is asked whether a text is a refusal if the rules are unsure; ``None`` if it is not.
+        refusal_check: How the first judge is asked whether a text is a refusal; ``None`` if it is not.
+        checks_every_text: Whether it is asked about every text that the rules don't call a refusal, not only if they are unsure.
         control: Whether the models are also asked without a persona.
         opposite: Whether personas are also compared with the opposite ones of the job.
         source: Where existing texts were copied from, if another job had them.
@@ -103,6 +104,7 @@ class JobSpec:
     reply: ReplyForm = "text"
     profiles: Mapping[str, JudgeProfile] = field(default_factory=dict)
     refusal_check: RefusalCheck | None = None
+    checks_every_text: bool = False
     control: bool = False
     opposite: bool = False
     source: TextSource | None = None

@@ -128,7 +128,10 @@ class JudgingSum:
 
 
 def follow_ups(spec: JobSpec, estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
-    """Return the most calls that may come on top: a repair of each judge's reply, a refusal check of each text."""
+    """Return the most calls that may come on top: a repair of each judge's reply, a refusal check of each text.
+
+    Refusal checks of every text are among the expected calls instead.
+    """
     found: list[StageEstimate] = []
     if spec.repair is not None:
         request = max(map(len, (spec.repair.score, spec.repair.grade, spec.repair.sentences)))
@@ -140,12 +143,22 @@ def follow_ups(spec: JobSpec, estimates: Sequence[StageEstimate]) -> list[StageE
                 sent = tokens + round(each.calls * request / CHARACTERS_PER_TOKEN)
                 usage = Usage(sent, each.usage.output_tokens)
                 found.append(StageEstimate(Stage.REPAIRING, each.model, each.calls, usage))
-    if spec.refusal_check is not None:
-        judge = spec.judges[spec.asked_judges[0]]
-        written = [each for each in estimates if each.stage is Stage.GENERATION]
-        calls = sum(each.calls for each in written)
-        frame = calls * len(spec.refusal_check.question) / CHARACTERS_PER_TOKEN
-        sent = round(frame) + sum(each.usage.output_tokens for each in written)
-        output = round(calls * bounded_output(judge, VERDICT_OUTPUT_TOKENS))
-        found.append(StageEstimate(Stage.REFUSAL_CHECK, judge, calls, Usage(sent, output)))
-    return found
+    return found if spec.checks_every_text else [*found, *_refusal_checks(spec, estimates)]
+
+
+def expected_refusal_checks(spec: JobSpec, estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
+    """Return the refusal checks of a job that has every text checked; none for other jobs."""
+    return _refusal_checks(spec, estimates) if spec.checks_every_text else []
+
+
+def _refusal_checks(spec: JobSpec, estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
+    """Return a refusal check of each text."""
+    if spec.refusal_check is None:
+        return []
+    judge = spec.judges[spec.asked_judges[0]]
+    written = [each for each in estimates if each.stage is Stage.GENERATION]
+    calls = sum(each.calls for each in written)
+    frame = calls * len(spec.refusal_check.question) / CHARACTERS_PER_TOKEN
+    sent = round(frame) + sum(each.usage.output_tokens for each in written)
+    output = round(calls * bounded_output(judge, VERDICT_OUTPUT_TOKENS))
+    return [StageEstimate(Stage.REFUSAL_CHECK, judge, calls, Usage(sent, output))]

@@ -1,4 +1,4 @@
-"""The question to a judge whether a text is a refusal, where the rules are unsure."""
+"""The question to a judge whether a text is a refusal."""
 
 import re
 from dataclasses import dataclass

@@ -176,7 +176,7 @@ class Responses(ABC):
         else:
             checked: ChatReply | None = None
             failed: str | None = None
-            if self.spec.refusal_check is not None and self._is_unsure(reply):
+            if self.spec.refusal_check is not None and self._needs_check(reply):
                 if kept is None:
                     await self._keep_reply(key, reply)
                 try:
@@ -198,8 +198,10 @@ class Responses(ABC):
             usage = await stored_rows.usage_of_text(connection, self.claim, run, item.index)
         return reply._replace(usage=usage)
 
-    def _is_unsure(self, reply: ChatReply) -> bool:
-        return self._status(reply)[0] == "answered" and self.rules.refusals.read(reply.text) is Refusal.UNSURE
+    def _needs_check(self, reply: ChatReply) -> bool:
+        if not reply.text.strip() or self._status(reply)[0] != "answered":
+            return False
+        return self.spec.checks_every_text or self.rules.refusals.read(reply.text) is Refusal.UNSURE
 
     async def _check_refusal(self, check: RefusalCheck, run: int, item: Item, reply: ChatReply) -> ChatReply:
         """Ask the first judge whether a text is a refusal.

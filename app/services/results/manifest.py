@@ -109,7 +109,7 @@ def manifest(
         **({} if spec.hardening is None else {"hardening": _hardening(spec.hardening)}),
         **({} if spec.grouping is None else {"judging": _judging(spec.grouping, check)}),
         **({} if spec.repair is None else {"repair": _repair(spec.repair, repairs)}),
-        **({} if spec.refusal_check is None else {"refusal_check": _asked_by(spec.refusal_check)}),
+        **({} if spec.refusal_check is None else {"refusal_check": _refusal_check(spec, spec.refusal_check)}),
         **({} if spec.reply == "text" else {"reply": spec.reply}),
         **({} if not spec.profiles else {"profiles": _profiles(spec)}),
         **({"control": True} if spec.control else {}),
@@ -140,6 +140,10 @@ def _hardening(hardening: Hardening) -> dict[str, Any]:
 
 def _asked_by(prompts: Repair | RefusalCheck) -> dict[str, Any]:
     return {"instrument": {"version": prompts.version, "sha256": prompts.content_hash}}
+
+
+def _refusal_check(spec: JobSpec, check: RefusalCheck) -> dict[str, Any]:
+    return {**_asked_by(check), "texts": "all" if spec.checks_every_text else "unsure"}
 
 
 def _repair(repair: Repair, counts: Sequence[JudgeRepairs]) -> dict[str, Any]:
@@ -378,8 +382,12 @@ def _refusal_check_deviations(spec: JobSpec) -> list[str]:
     if spec.refusal_check is None:
         return []
     judge = spec.judges[spec.asked_judges[0]].label
-    asked = f"Where the rules were unsure whether a text is a refusal, {judge} was asked, with our own prompt"
-    return [f"{asked}; refusal_check of the responses' counts says how often."]
+    asked = (
+        f"{judge} was asked about every text that the rules did not call a refusal"
+        if spec.checks_every_text
+        else f"Where the rules were unsure whether a text is a refusal, {judge} was asked"
+    )
+    return [f"{asked}, with our own prompt; refusal_check of the responses' counts says how often."]
 
 
 def _reuse_deviations(reuse: Reuse) -> Iterator[str]:

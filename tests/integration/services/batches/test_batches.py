@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 from unittest.mock import AsyncMock
 
 import pytest
@@ -180,13 +180,20 @@ async def survived(service: Service, job: JobRow) -> None:
 
 
 class TestRefusalChecks:
+    @pytest.mark.parametrize(("refusals", "read"), [("judge", Refusal.UNSURE), ("judge_all", Refusal.NO)])
     async def test_follow_their_texts_in_a_further_round_and_are_asked_once(
-        self, engine: AsyncEngine, service: Service, monkeypatch: pytest.MonkeyPatch, connection: str
+        self,
+        refusals: Literal["judge", "judge_all"],
+        read: Refusal,
+        engine: AsyncEngine,
+        service: Service,
+        monkeypatch: pytest.MonkeyPatch,
+        connection: str,
     ) -> None:
-        monkeypatch.setattr(RefusalRules, "read", lambda *_: Refusal.UNSURE)
+        monkeypatch.setattr(RefusalRules, "read", lambda *_: read)
         monkeypatch.setattr(RefusalRules, "is_refusal", lambda *_: False)
         died = dying_once(monkeypatch, batches, "store_answers")
-        job = await batched_job(service, connection, judging=JudgingIn(refusals="judge"))
+        job = await batched_job(service, connection, judging=JudgingIn(refusals=refusals))
         await survived(service, job)
         assert died
         assert set(service.asked(job).values()) == {1}

@@ -1,7 +1,8 @@
-"""Judges that tell refusals where the rules are unsure, on a real database."""
+"""Judges that tell refusals from answers beside the rules, on a real database."""
 
 import json
 from dataclasses import dataclass, field
+from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -9,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import InvalidJobError
+from app.domain.jobs.budget import Budget
 from app.domain.jobs.request import JudgingIn
 from app.domain.jobs.status import JobStatus
 from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Usage
@@ -21,6 +23,8 @@ pytestmark = pytest.mark.usefixtures("looks_often")
 
 UNSURE = "*shakes his head* I can't help with that."
 WRITTEN, ASKED = "generation/0/0/0", "refusal_check/0/0/0/0"
+IN_CHARACTER = "My inn is closed to such questions, traveller. Come back at dawn."
+"""A refusal that the rules take for an answer."""
 
 
 @dataclass
@@ -49,7 +53,7 @@ def provider() -> Checked:
     return Checked()
 
 
-async def one_text(engine: AsyncEngine, refusals: str = "judge", *, texts: int = 1) -> JobRow:
+async def one_text(engine: AsyncEngine, refusals: str = "judge", *, texts: int = 1, **changes: Any) -> JobRow:
     return await new_job(
         engine,
         instructions=(0,),
@@ -58,6 +62,7 @@ async def one_text(engine: AsyncEngine, refusals: str = "judge", *, texts: int =
         personas=("E-low",),
         judges=(a_model("simulated/sim-judge"),),
         judging=JudgingIn(refusals=refusals),  # type: ignore[arg-type] # a literal
+        **changes,
     )
 
 
@@ -94,6 +99,8 @@ async def test_the_first_judge_decides_where_the_rules_are_unsure(
     ("text", "refusals", "status"),
     [
         ("I can't help with that.", "judge", "refused"),
+        ("I can't help with that.", "judge_all", "refused"),
+        (IN_CHARACTER, "judge", "answered"),
         ("I love staying at home.", "judge", "answered"),
         (UNSURE, "rules", "answered"),
     ],
@@ -105,6 +112,36 @@ async def test_it_is_not_asked_otherwise(
     await worker.run_all(await one_text(engine, refusals))
     assert provider.prompts == []
     assert await response(engine) == (status, None)
+
+
+@pytest.mark.parametrize(("answer", "status"), [("Yes", "refused"), ("No", "answered")])
+async def test_with_judge_all_the_first_judge_decides_about_what_the_rules_call_an_answer(
+    answer: str, status: str, engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    provider.text, provider.answer = IN_CHARACTER, answer
+    job = await one_text(engine, "judge_all")
+    await worker.run_all(job)
+    assert provider.calls[:2] == [WRITTEN, ASKED]
+    assert await response(engine) == (status, answer)
+    assert any("judging" in call for call in provider.calls) is (status == "answered")
+    statuses = {row.status for row in await execute(engine, "SELECT DISTINCT status FROM verdicts")}
+    assert statuses == {"refused" if status == "refused" else "scored"}
+    assert await scalar(engine, "SELECT count(*) FROM unread_replies") == 0
+    await worker.finalize(job)
+    async with engine.connect() as connection:
+        manifest = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")["manifest"]
+    assert manifest["refusal_check"]["texts"] == "all"
+    assert any("the rules did not call a refusal" in each for each in manifest["deviations"])
+
+
+async def test_the_budget_counts_checks_of_every_text(
+    engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    provider.text = IN_CHARACTER
+    job = await one_text(engine, "judge_all", budget=Budget(calls=1))
+    await worker.run_all(job)
+    assert provider.calls == [WRITTEN]
+    assert (await worker.job(job)).status is JobStatus.PAUSED
 
 
 async def test_the_rules_decide_if_the_call_fails(
@@ -167,13 +204,14 @@ async def test_results_count_the_checks_and_name_the_deviation(
     assert [each["calls"] for each in found["usage"]["by_model"] if each["stage"] == "refusal_check"] == [1]
 
 
-async def test_existing_texts_have_no_judge_for_it(engine: AsyncEngine) -> None:
+@pytest.mark.parametrize("refusals", ["judge", "judge_all"])
+async def test_existing_texts_have_no_judge_for_it(refusals: str, engine: AsyncEngine) -> None:
     with pytest.raises(InvalidJobError) as error:
         await new_job(
             engine,
             models=(),
             instructions=None,
             responses=(a_response("E-low", "essay", UNSURE),),
-            judging=JudgingIn(refusals="judge"),
+            judging=JudgingIn(refusals=refusals),  # type: ignore[arg-type] # a literal
         )
     assert [each.pointer for each in error.value.errors] == ["/judging/refusals"]

@@ -163,6 +163,12 @@ async def test_the_upper_bound_includes_repairs_and_refusal_checks(deps: PlanDep
     for further in (repaired, checked):
         assert (further.calls, costs(further)[0]) == (plain.calls, costs(plain)[0])
         assert costs(further)[1] > costs(plain)[1]
+    every = await planned(repair=False, refusals="judge_all")
+    (checks,) = [stage for stage in every.stages if stage.stage == "refusal_check"]
+    assert (checks.calls, every.most_refusal_checks) == (plain.responses, 0)
+    assert every.calls == plain.calls + checks.calls
+    assert costs(every)[0] > costs(plain)[0]
+    assert costs(every)[1] == pytest.approx(costs(checked)[1], abs=0.0002)
     # A repair sends the prompt again.
     assert judging.usd is not None
     assert costs(repaired)[1] - costs(plain)[1] > judging.usd
@@ -179,3 +185,5 @@ async def test_the_upper_bound_includes_repairs_and_refusal_checks(deps: PlanDep
     assert (await plan_job(bounded, TENANT, job)).confirm_calls == plain.calls + judging.calls
     without = job.model_copy(update={"judging": JudgingIn(repair=False)})
     assert (await plan_job(bounded, TENANT, without)).confirm_calls is None
+    checking = job.model_copy(update={"judging": JudgingIn(repair=False, refusals="judge_all")})
+    assert (await plan_job(bounded, TENANT, checking)).confirm_calls == plain.calls + plain.responses

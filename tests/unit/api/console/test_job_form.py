@@ -213,8 +213,9 @@ class TestBody:
         assert form(("repair", "off")).body == {"judging": {"repair": False}}
         assert form(("repair", "")).body == {}
 
-    def test_can_ask_the_first_judge_about_unsure_refusals(self) -> None:
-        assert form(("refusals", "judge")).body == {"judging": {"refusals": "judge"}}
+    @pytest.mark.parametrize("refusals", ["judge", "judge_all"])
+    def test_can_ask_the_first_judge_about_refusals(self, refusals: str) -> None:
+        assert form(("refusals", refusals)).body == {"judging": {"refusals": refusals}}
         assert form(("refusals", "")).body == {}
         assert "refusals" in form().errors([FieldError("/judging/refusals", "wrong")])
 
@@ -308,6 +309,7 @@ class TestFormOfABody:
             {"reuse": {"judging": "in_job"}, "judging": {"sentences_per_call": 4}},
             {"judging": {"order_check": {"share": 0.05}}, "reasoner": "acme/reasoner"},
             {"judging": {"refusals": "judge", "repair": False, "leave_out": ["cut_off"]}},
+            {"judging": {"refusals": "judge_all"}},
             {"judging": {"reply": "json_schema"}, "judges": [{"model": "acme/j", "profile": "selene"}]},
             {"dimensions": [{"id": "p", "name": "pride", "options": "1) a 2) b", "questions": ["Q?", "R?"]}]},
         ],

@@ -1,3 +1,7 @@
+from typing import Any
+
+import pytest
+
 from app.domain.jobs.personagym_plan import PreparationPlan, estimate_gym, merged, preparations_of
 from app.domain.jobs.plan import count_calls, estimate, gym, responses_per_run, shards_of
 from app.domain.jobs.resolve import Resolution
@@ -35,6 +39,14 @@ class TestEstimate:
         # 5 answers, each graded once and split into 8 expected sentences.
         assert calls(resolved(tasks=(task,)))["judging", "acme/j"] == 5 + 5 * 8
 
+    def test_each_answer_is_checked_for_a_refusal_if_every_text_is(self) -> None:
+        job: dict[str, Any] = {"models": (a_model("acme/a"), a_model("acme/b")), "control": True}
+        plain = calls(resolved(**job))
+        asked = calls(resolved(**job, judging={"refusals": "judge_all"}))
+        written = sum(n for (stage, _), n in plain.items() if stage == "generation")
+        assert asked == plain | {("refusal_check", "acme/j"): written}
+        assert calls(resolved(**job, judging={"refusals": "judge"})) == plain
+
     def test_given_questions_and_environments_cost_nothing(self) -> None:
         given = calls(resolved(questions={"cowboy": ASKED}))
         assert (given["environments", "sim/r"], given["questions", "sim/r"]) == (0, 0)
@@ -63,6 +75,14 @@ class TestCount:
             asked = {stage: n for (stage, _), n in calls(job).items() if stage == "judging"}
             written = sum(n for (stage, _), n in calls(job).items() if stage == "generation")
             assert count_calls(job.spec) == asked["judging"] + written
+
+    @pytest.mark.parametrize("control", [False, True])
+    def test_calls_include_the_refusal_checks_of_every_text(self, control: bool) -> None:
+        plain, checked = (
+            resolved(control=control, judging={"refusals": refusals}) for refusals in ("rules", "judge_all")
+        )
+        written = sum(n for (stage, _), n in calls(plain).items() if stage == "generation")
+        assert count_calls(checked.spec) == count_calls(plain.spec) + written
 
 
 class TestPreparations:

@@ -93,6 +93,7 @@ class TestCount:
         instructions=st.sampled_from([(0,), (0, 3, 5)]),
         iterations=st.integers(1, 7),
         control=st.booleans(),
+        judging=st.sampled_from([{}, {"refusals": "judge"}, {"refusals": "judge_all"}]),
     )
     def test_calls_are_those_of_the_estimate_without_its_cells(self, **job: Any) -> None:
         resolution = resolved(**job)
