@@ -84,6 +84,9 @@ def test_each_difference_in_asking_and_judging_is_told_with_what_it_touches() ->
         "the versions of the segmenter, refusal rules or reply rules, or the sentences left out, differ": replace(
             spec, instrument=replace(spec.instrument, segmenter="punkt-en-wide-v2")
         ),
+        "the texts that a judge was asked about as possible refusals differ": resolve(
+            draft(tasks=("essay",), judging={"refusals": "judge_all"}), CATALOG
+        ).spec,
         "the models' sampling parameters differ": replace(spec, models=(replace(model, parameters=warm),)),
     }
     for what, other in others.items():
