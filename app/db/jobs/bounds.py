@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Exceeded:
-    """A model that exceeded its bound: its largest bill, and whether one of its calls is in flight."""
+    """A model that exceeded its bound: its largest bill, and whether one of its calls is in flight or still to be settled."""
 
     largest: Amount
     is_busy: bool
@@ -35,10 +35,13 @@ async def lock_exceeded(
         asked,
     )
     found = rows.all()
-    # A statement of its own: it sees what another transaction reserved before it gave up the lock.
+    # A statement of its own: it sees what another transaction reserved before it gave up the lock. A call of the job that was
+    # recorded since its account was locked is still to be settled, and may pause the job.
+    unsettled = "r.job_id = :job AND EXISTS (SELECT FROM calls c WHERE c.id = r.call_id)"
     busy = await connection.execute(
         text(
-            f"SELECT DISTINCT r.model FROM reservations r WHERE r.{of_tenant} r.model = ANY(:models) AND {LIVE}"
+            f"SELECT DISTINCT r.model FROM reservations r WHERE r.{of_tenant} r.model = ANY(:models)"
+            f" AND ({LIVE} OR {unsettled})"
         ),
         asked,
     )
