@@ -5,6 +5,7 @@ import http.client
 import logging
 import signal
 import socket
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -295,28 +296,40 @@ class _Part:
 
 
 def free_port(host: str, port: int) -> int:
-    """Checks that a port can be listened on.
+    """Find a port for a server that is started later, and keep it from all others until this process ends.
+
+    On Linux the port stays bound by a socket that does not listen: no other program is given it, and a server that sets
+    ``SO_REUSEADDR``, as all do, listens on it. Elsewhere another program may take the port before the server starts.
 
     Args:
-        host: the address.
-        port: the port, or 0 for any that is free.
-
-    Returns:
-        The port.
+        host: Address.
+        port: Port, or 0 for any that is free.
 
     Raises:
-        StackError: it is taken, or this machine cannot listen there.
+        StackError: If the port is taken, or this machine cannot listen there.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    holder = socket.socket(family)
     try:
-        with socket.create_server((host, port), family=family) as listener:
-            return int(listener.getsockname()[1])
+        holder.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        holder.bind((host, port))
     except OSError as error:
+        holder.close()
         if error.errno == errno.EADDRINUSE:
             raise StackError(
                 f"port {port} on {host} is taken by another program: choose another port"
             ) from error
         raise StackError(f"cannot listen on {host}, port {port}: {error}") from error
+    found = int(holder.getsockname()[1])
+    if sys.platform == "linux":
+        _held.append(holder)
+    else:
+        holder.close()
+    return found
+
+
+_held: list[socket.socket] = []
+"""Ports that this process keeps for its servers."""
 
 
 def _readiness(urls: StackUrls, path: str) -> str | None:

@@ -18,7 +18,7 @@ import redis
 from embedded.postgres import EmbeddedPostgres
 from embedded.process import StackError
 from embedded.services import ServiceSpec, StackConfig, StackUrls
-from embedded.supervisor import Supervisor
+from embedded.supervisor import Supervisor, free_port
 from embedded.valkey import EmbeddedValkey
 from tests.conftest import scratch_directory
 from tests.databases import libpq_url
@@ -220,8 +220,7 @@ for _ in range(600):
         sys.exit(0)
 sys.exit("the API does not answer")
 """
-        with socket.create_server(("127.0.0.1", 0)) as listener:
-            port = listener.getsockname()[1]
+        port = free_port("127.0.0.1", 0)
         stack = Supervisor(
             configuration(scratch, port=port),
             services=lambda config, urls: services(config, urls)[:1],
@@ -239,6 +238,19 @@ sys.exit("the API does not answer")
             with pytest.raises(StackError, match=f"port {port} on 127.0.0.1 is taken"):
                 stack.start()
         assert not (scratch / "data/postgres").exists()
+
+    def test_a_free_port_is_kept_for_its_server(self) -> None:
+        port = free_port("127.0.0.1", 0)
+        with socket.socket() as another, pytest.raises(OSError, match="in use"):
+            another.bind(("127.0.0.1", port))
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port))
+        with (
+            socket.create_server(("127.0.0.1", port)),
+            socket.create_connection(("127.0.0.1", port)),
+            pytest.raises(StackError, match=f"port {port} on 127.0.0.1 is taken"),
+        ):
+            free_port("127.0.0.1", port)
 
     def test_an_address_of_another_machine_is_refused(self, scratch: Path) -> None:
         config = StackConfig(
