@@ -127,6 +127,15 @@ def database_url(databases: Databases, template_database: str) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture
+def next_release(tmp_path: Path) -> Iterator[None]:
+    """The release after this one, whose last migration this one lacks."""
+    from tests.next_release import next_release
+
+    with next_release(tmp_path / "next_release"):
+        yield
+
+
 @pytest.fixture(scope="session")
 def valkey() -> Iterator[EmbeddedValkey]:
     """A Valkey server for the session (with pytest-xdist: for each worker)."""

@@ -12,8 +12,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 _LINE = re.compile(r"^(revision|down_revision)\b[^=]*= *(?:'(\w+)'|\"(\w+)\"|None)", re.MULTILINE)
 
-_DATED = re.compile(r"\d{8}_\d{4}")
-"""How revisions are named, so that a later one is known as such."""
+_NUMBER = re.compile(r"\d{4}")
+"""A revision's name: its number in the order of revisions."""
 
 
 class SchemaState(Enum):
@@ -23,7 +23,7 @@ class SchemaState(Enum):
     NEWER = "newer than this release"
     BEHIND = "behind this release: run `assay migrate`"
     EMPTY = "without tables: run `assay migrate`"
-    FOREIGN = "of before the first release, or not of this service: this release can't migrate them"
+    FOREIGN = "at a revision unknown to this release, which can't migrate it"
 
     @property
     def usable(self) -> bool:
@@ -58,7 +58,7 @@ def state_of(found: str | None) -> SchemaState:
         return SchemaState.CURRENT
     if found in revisions():
         return SchemaState.BEHIND
-    return SchemaState.NEWER if _DATED.fullmatch(found) and found > revisions()[-1] else SchemaState.FOREIGN
+    return SchemaState.NEWER if _NUMBER.fullmatch(found) and found > revisions()[-1] else SchemaState.FOREIGN
 
 
 def lacks_tables(error: DBAPIError) -> bool:

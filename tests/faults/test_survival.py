@@ -14,12 +14,11 @@ import httpx2
 import pytest
 import redis
 
-from app.db.migration.migrate import upgrade
+from app.db.migration.migrate import migrate_to
 from embedded.services import WORKER_GRACE
 from tests.conftest import scratch_directory
 from tests.e2e.stack import Json
 from tests.faults.conftest import JOB
-from tests.faults.scratch_migration import scratch_migration
 from tests.faults.service import Service, running_service
 from tests.faults.trial import (
     CALLS,
@@ -39,6 +38,7 @@ from tests.faults.trial import (
     seeded,
     undisturbed,
 )
+from tests.next_release import NEXT, THIS, next_release
 from tests.observe import alive, eventually
 
 LATENCY_MS = 150.0
@@ -501,11 +501,11 @@ class TestMigration:
         self, service: Service, trial: Trial, tmp_path: Path
     ) -> None:
         assert trial.running_after(200)
-        with scratch_migration(service.program.database_url(), tmp_path) as migration:
-            trial.strike("schema", migration.upgrade)
+        url = service.program.database_url()
+        with next_release(tmp_path / "next_release"):
+            trial.strike("schema", lambda: migrate_to(url, NEXT))
             assert trial.running_after(100)
-            trial.strike("schema", migration.downgrade)
-        upgrade(service.program.database_url())
+            trial.strike("schema", lambda: migrate_to(url, THIS))
         figures = trial.end()
         assert figures["asked_twice"] == 0
         report("migration, short", seed=0, n=2, of=2, **figures)

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from app.db.migration.migrate import migrate_to
-from app.db.revision import revisions
+from tests.next_release import THIS
 
 pytestmark = pytest.mark.slow
 
@@ -67,12 +67,12 @@ def test_a_setting_that_no_process_would_take_is_named(
 
 
 def test_a_database_that_is_away_or_behind_is_no_start(
-    variables: dict[str, str], database_url: str, tmp_path: Path
+    variables: dict[str, str], database_url: str, next_release: None, tmp_path: Path
 ) -> None:
     nowhere = f"postgresql://nobody@/x?host={tmp_path}"
     assert (
         "the database can't be reached"
         in run("app.preflight", **variables | {"DATABASE_URL": nowhere}).stderr
     )
-    migrate_to(database_url, revisions()[-2])
+    migrate_to(database_url, THIS)
     assert "behind this release: run `assay migrate`" in run("app.preflight", **variables).stderr

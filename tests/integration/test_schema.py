@@ -19,8 +19,8 @@ from app.db.revision import SchemaState, revisions, schema_state, state_of
 from tests.api.service import job_body, serving
 from tests.databases import OWNER, Databases, libpq_url
 from tests.integration.processes import started_alone
+from tests.next_release import NEXT, THIS
 
-OLD = "20261124_0800"
 NOWHERE_REDIS = "redis://127.0.0.1:9/0"
 
 
@@ -39,21 +39,19 @@ async def state(url: str) -> SchemaState:
 
 
 class TestState:
-    async def test_tells_what_a_database_is(self, empty_database: str) -> None:
+    async def test_tells_what_a_database_is(self, empty_database: str, next_release: None) -> None:
         assert await state(empty_database) is SchemaState.EMPTY
-        migrate_to(empty_database, OLD)
+        migrate_to(empty_database, THIS)
         assert await state(empty_database) is SchemaState.BEHIND
         upgrade(empty_database)
         assert await state(empty_database) is SchemaState.CURRENT
         with psycopg.connect(libpq_url(empty_database)) as connection:
-            connection.execute("UPDATE alembic_version SET version_num = '20991231_0000'")
+            connection.execute("UPDATE alembic_version SET version_num = '0003'")
         assert await state(empty_database) is SchemaState.NEWER
         assert SchemaState.NEWER.usable  # a migration only adds
 
-    @pytest.mark.parametrize("revision", ["b1ac01b2d8ec", "20261123_0780", "made_by_hand"])
-    async def test_one_of_before_the_base_is_refused_in_words(
-        self, empty_database: str, revision: str
-    ) -> None:
+    @pytest.mark.parametrize("revision", ["b1ac01b2d8ec", "0000", "made_by_hand"])
+    async def test_an_unknown_one_is_refused_in_words(self, empty_database: str, revision: str) -> None:
         upgrade(empty_database)
         with psycopg.connect(libpq_url(empty_database)) as connection:
             connection.execute("UPDATE alembic_version SET version_num = %s", (revision,))
@@ -76,12 +74,12 @@ class TestProcesses:
         ("revision", "words"),
         [
             (None, "the database is without tables: run `assay migrate`"),
-            (OLD, "the database is behind this release: run `assay migrate`"),
+            (THIS, "the database is behind this release: run `assay migrate`"),
         ],
     )
     @pytest.mark.parametrize("part", ["worker1", "sweeper"])
     def test_a_worker_and_the_sweeper_do_not_start(
-        self, empty_database: str, part: str, revision: str | None, words: str
+        self, empty_database: str, next_release: None, part: str, revision: str | None, words: str
     ) -> None:
         if revision is not None:
             migrate_to(empty_database, revision)
@@ -91,7 +89,7 @@ class TestProcesses:
         assert "Traceback" not in done.stderr
 
     def test_the_api_says_so_to_probes_and_to_clients_and_works_once_it_is_migrated(
-        self, empty_database: str, redis_url: str, scratch: Path
+        self, empty_database: str, next_release: None, redis_url: str, scratch: Path
     ) -> None:
         with serving(scratch, empty_database, redis_url) as service:
             ready = service.get("/readyz")
@@ -100,7 +98,7 @@ class TestProcesses:
             for answer in (service.get("/v1/jobs"), service.post("/v1/jobs", job_body())):
                 assert (answer.status_code, answer.json()["code"]) == (503, "schema_outdated")
                 assert "assay migrate" in answer.json()["detail"]
-            migrate_to(empty_database, OLD)
+            migrate_to(empty_database, THIS)
             assert service.get("/readyz").json()["parts"]["schema"] == SchemaState.BEHIND.value
             upgrade(empty_database)
             assert service.get("/readyz").json()["parts"]["schema"] == "ok"
@@ -110,14 +108,16 @@ class TestProcesses:
 
 
 class TestMigrating:
-    def test_goes_back_and_forth_between_any_two_revisions(self, empty_database: str) -> None:
-        for revision in (revisions()[-1], OLD, revisions()[-1]):
+    def test_goes_back_and_forth_between_any_two_revisions(
+        self, empty_database: str, next_release: None
+    ) -> None:
+        for revision in (NEXT, THIS, NEXT):
             migrate_to(empty_database, revision)
             assert current_revision(empty_database) == revision
         upgrade(empty_database)
 
     def test_an_unknown_revision_is_refused(self, empty_database: str) -> None:
-        with pytest.raises(MigrationError, match="no revision 2099; its revisions: 20261124_0800"):
+        with pytest.raises(MigrationError, match="no revision 2099; its revisions: 0001"):
             migrate_to(empty_database, "2099")
 
     @pytest.mark.parametrize(
@@ -141,10 +141,10 @@ class TestMigrating:
         assert "\n" not in str(caught.value)
 
     def test_one_that_meets_a_lock_tries_again_and_says_so(
-        self, empty_database: str, monkeypatch: pytest.MonkeyPatch
+        self, empty_database: str, next_release: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(migrate, "LOCK_SECONDS", 1)
-        migrate_to(empty_database, OLD)
+        migrate_to(empty_database, THIS)
         told: list[str] = []
         with psycopg.connect(libpq_url(empty_database)) as busy:
             busy.execute("LOCK TABLE calls")
@@ -157,13 +157,13 @@ class TestMigrating:
         moving.join(60)
         assert told
         assert "another transaction held a lock for too long; nothing has changed, trying again" in told[0]
-        assert current_revision(empty_database) == revisions()[-1]
+        assert current_revision(empty_database) == NEXT
 
     def test_one_that_deadlocks_with_a_worker_ends_and_the_worker_may_try_again(
-        self, empty_database: str, monkeypatch: pytest.MonkeyPatch
+        self, empty_database: str, next_release: None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """The worker holds what the migration wants second and asks for what it holds; its own patience is the longer one."""
-        migrate_to(empty_database, OLD)
+        migrate_to(empty_database, THIS)
         told: list[str] = []
         monkeypatch.setattr(migrate, "FIRST_PAUSE_SECONDS", 0.1)
         with psycopg.connect(libpq_url(empty_database), user="postgres") as worker:
@@ -175,7 +175,7 @@ class TestMigrating:
             worker.execute("LOCK TABLE calls IN ROW EXCLUSIVE MODE")
             worker.commit()
         moving.join(60)
-        assert current_revision(empty_database) == revisions()[-1]
+        assert current_revision(empty_database) == NEXT
         assert any("deadlock with another transaction; nothing has changed" in line for line in told)
 
 
