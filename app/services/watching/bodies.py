@@ -44,6 +44,8 @@ def anchor_job(
         InvalidJobError: If this release does not take it any more.
     """
     body = {name: job[name] for name in _OF_JUDGING if name in job}
+    if "judging" in body:  # whether a text is a refusal was decided in the job that made it
+        body["judging"] = {name: value for name, value in body["judging"].items() if name != "refusals"}
     body |= {"name": "anchors", "responses": {"job": anchors["job"], "sample": dict(anchors["sample"])}}
     return _validated(_within(body, most_usd))
 

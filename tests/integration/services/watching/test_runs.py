@@ -515,6 +515,21 @@ class TestAnchors:
         kept = await execute(deps.engine, "SELECT anchors FROM schedule_runs")
         assert {json.dumps(row.anchors) for row in kept} == {'{"E-low": 1.0}'}
 
+    async def test_are_judged_as_the_job_but_for_refusals_which_are_known(
+        self, deps: SubmissionDependencies, worker: Worker
+    ) -> None:
+        source = await new_job(deps.engine, iterations=12)
+        await finish(worker, source.id)
+        judging = {"refusals": "judge_all", "sentences_per_call": 2}
+        schedule = await new_schedule(
+            deps, job=JOB | {"judging": judging}, anchors={"job": source.id, "sample": {"responses": 10}}
+        )
+        await due_ago(deps.engine, schedule, timedelta(seconds=10))
+        await look(deps)
+        (run,) = await the_runs(deps.engine, schedule)
+        (row,) = await execute(deps.engine, "SELECT request FROM jobs WHERE id = :job", job=run.anchor_job)
+        assert row.request["judging"] == {"sentences_per_call": 2}
+
     async def test_without_their_source_a_run_fails_and_says_so(
         self, deps: SubmissionDependencies, worker: Worker
     ) -> None:
