@@ -145,6 +145,19 @@ class JobSpec:
         return tuple(n for n, judge in enumerate(self.judges) if judge.imported is None)
 
     @property
+    def refusals_told_by(self) -> str | None:
+        """Who told refusals from answers: the rules alone, or which judge, by which question, of which texts; ``None`` if unknown."""
+        if self.source is not None:
+            return self.source.refusals
+        if len(self.asked_judges) < len(self.judges):
+            return None  # whoever gave the imported verdicts
+        if self.refusal_check is None:
+            return "rules"
+        judge = self.judges[self.asked_judges[0]]
+        texts = "all" if self.checks_every_text else "unsure"
+        return f"{texts} {self.refusal_check.content_hash} {judge.label} {judge.parameters}"
+
+    @property
     def keeps_replies(self) -> bool:
         """Whether replies are kept until a further call about them is answered."""
         return self.repair is not None or self.refusal_check is not None

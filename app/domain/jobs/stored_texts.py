@@ -159,6 +159,7 @@ def choose(offered: StoredTexts, wanted: JobTextsIn, fail: Fail) -> Chosen:
             for label in dict.fromkeys(text.model for text in texts)
             if label in offered.attributes
         },
+        refusals=offered.spec.refusals_told_by,
     )
     return Chosen(texts, offered.spec, source)
 

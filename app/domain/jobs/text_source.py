@@ -131,6 +131,7 @@ class TextSource:
         responses: How many were taken.
         left_out: Failed responses among those that were asked for; they have no text.
         attributes: What is known of the models that wrote them, by label.
+        refusals: Who told their refusals from answers, as that job's :attr:`app.domain.jobs.specification.JobSpec.refusals_told_by`.
         other_personas: Ids of personas for which that job has other words or traits: the texts were written for other ones than they are judged on.
     """
 
@@ -140,6 +141,7 @@ class TextSource:
     responses: int
     left_out: int
     attributes: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    refusals: str | None = None
     other_personas: Sequence[str] = ()
 
     @property

@@ -37,7 +37,8 @@ class Judged:
         instruments: What the atomic questions and prompts were, by hash.
         prompts: Hashes of the atomic tasks' prompts and scoring prompts by title.
         rules: The versions of the rules by which its texts were read.
-        refusals: Who told refusals from answers: the rules alone, or a judge and about which texts; ``None`` for texts that exist.
+        refusals: Who told refusals from answers: the rules alone, or which judge, by which question and about which texts; ``None``
+            where it is not known.
         sampling: The models' parameters; ``None`` for texts that exist.
     """
 
@@ -102,7 +103,7 @@ def judged(
         instruments=used.content_hash if spec.tasks else None,
         prompts={task.title: _hash(task.prompt, task.scoring_prompt) for task in spec.tasks},
         rules=f"{used.segmenter} {' '.join(used.leave_out)} {used.refusals} {manifest.get('instrument', {}).get('replies', used.replies)}",
-        refusals=None if spec.provided else _deciders(spec),
+        refusals=spec.refusals_told_by,
         sampling=None if spec.provided else _hash(*sorted({repr(each) for each in sampled})),
     )
     imported = [
@@ -121,12 +122,6 @@ def judged(
     released = frozenset(task.title for task in tasks if hashes[task.title] == known.get(task.id))
     exemplars = manifest.get("personagym", {}).get("exemplars", {}).get("sha256")
     return replace(side, at=at, rubrics=hashes, released=released, exemplars=exemplars, imported=imported)
-
-
-def _deciders(spec: JobSpec) -> str:
-    if spec.refusal_check is None:
-        return "rules"
-    return f"{'all' if spec.checks_every_text else 'unsure'} {spec.refusal_check.content_hash}"
 
 
 def _hash(*parts: object) -> str:
@@ -183,7 +178,7 @@ def differences(sides: Mapping[str, Judged]) -> Iterator[Difference]:
             "both",
         )
     if _several(side.refusals for side in found):
-        yield _explains("the texts that a judge was asked about as possible refusals differ", "both")
+        yield _explains("the checks for refusals by a judge differ", "both")
     if _several(side.sampling for side in found):
         yield _explains("the models' sampling parameters differ", "both")._replace(decides=False)
     dates = sorted(side.at for side in found if side.at is not None)

@@ -7,6 +7,7 @@ from app.domain.jobs.resolve import resolve
 from app.domain.jobs.resolve_rubrics import read_rubrics
 from app.domain.jobs.rubrics import RubricSetIn
 from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.text_source import TextSource
 from app.domain.providers.model import ModelParameters, Provenance
 from app.instruments.hardened_loader import load_hardened
 from app.services.results.comparison_notes import (
@@ -84,7 +85,7 @@ def test_each_difference_in_asking_and_judging_is_told_with_what_it_touches() ->
         "the versions of the segmenter, refusal rules or reply rules, or the sentences left out, differ": replace(
             spec, instrument=replace(spec.instrument, segmenter="punkt-en-wide-v2")
         ),
-        "the texts that a judge was asked about as possible refusals differ": resolve(
+        "the checks for refusals by a judge differ": resolve(
             draft(tasks=("essay",), judging={"refusals": "judge_all"}), CATALOG
         ).spec,
         "the models' sampling parameters differ": replace(spec, models=(replace(model, parameters=warm),)),
@@ -98,6 +99,23 @@ def test_each_difference_in_asking_and_judging_is_told_with_what_it_touches() ->
     assert [
         each.touches(grades=True) for each in differences({"a": graded(), "b": graded(exemplars="f")})
     ] == [True]
+
+
+def test_refusal_checks_differ_by_the_judge_that_is_asked_and_are_those_of_the_job_that_made_the_texts() -> (
+    None
+):
+    said = "The checks for refusals by a judge differ, which may explain a difference."
+    judges = a_model("acme/j"), a_model("acme/k")
+    every: dict[str, Any] = {"tasks": ("essay",), "judging": {"refusals": "judge_all"}}
+    one, other = (resolve(draft(judges=order, **every), CATALOG).spec for order in (judges, judges[::-1]))
+    assert notes(a=judged(one, {}, DAY), b=judged(other, {}, DAY)) == [said]
+    rules = resolve(draft(tasks=("essay",), judges=judges), CATALOG).spec
+    source = TextSource("job_1", {}, None, 1, 0, refusals=one.refusals_told_by)
+    again = replace(rules, provided=True, source=source)
+    assert notes(a=judged(again, {}, DAY), b=judged(one, {}, DAY)) == []
+    assert notes(a=judged(again, {}, DAY), b=judged(rules, {}, DAY)) == [said]
+    unknown = replace(again, source=replace(source, refusals=None))
+    assert notes(a=judged(unknown, {}, DAY), b=judged(one, {}, DAY)) == []
 
 
 def test_other_dates_are_told() -> None:
