@@ -161,18 +161,26 @@ _INSERT = (
     "INSERT INTO responses (tenant, cell_id, run, item, instruction, status, verdicts_due, text, thoughts, error,"
     " notes, conversation, unit_starts, unit_ends)"
     " SELECT :tenant, given.cell_id, given.run, given.item, given.instruction, given.status, given.verdicts_due,"
-    "  r.text, r.thoughts, r.error, CASE WHEN given.starts IS NULL THEN {notes} ELSE CAST(given.notes AS jsonb) END, r.conversation,"
+    "  r.text, r.thoughts, r.error, CASE WHEN given.starts IS NULL THEN {notes} ELSE {split_anew} END, r.conversation,"
     "  coalesce(CAST(given.starts AS int[]), {starts}),"
     "  coalesce(CAST(given.ends AS int[]), {ends})"
     f" FROM unnest({_given(_COLUMNS)}) AS given ({', '.join(_COLUMNS)})"
     " JOIN {source} WHERE r.tenant = :tenant"
 )
-_ALL = {"starts": "r.unit_starts", "ends": "r.unit_ends", "notes": "r.notes"}
-_ONE = {"starts": "r.unit_starts[1 : 1]", "ends": "r.unit_ends[cardinality(r.unit_ends):]"} | {
-    "notes": "nullif(r.notes - ARRAY['cut_off', 'repeated_sentences', 'role_breaks'] || CASE WHEN r.notes ? 'role_breaks'"
-    " THEN jsonb_build_object('role_breaks', jsonb_build_array(jsonb_build_array(r.unit_starts[1],"
-    " r.unit_ends[cardinality(r.unit_ends)]))) ELSE '{}' END, '{}')"
+_ANEW = {  # a judge's answer to whether it is a refusal does not depend on its sentences
+    "split_anew": "nullif(coalesce(CAST(given.notes AS jsonb), '{}') || CASE WHEN r.notes ? 'refusal_check'"
+    " THEN jsonb_build_object('refusal_check', r.notes -> 'refusal_check') ELSE '{}' END, '{}')"
 }
+_ALL = _ANEW | {"starts": "r.unit_starts", "ends": "r.unit_ends", "notes": "r.notes"}
+_ONE = (
+    _ANEW
+    | {"starts": "r.unit_starts[1 : 1]", "ends": "r.unit_ends[cardinality(r.unit_ends):]"}
+    | {
+        "notes": "nullif(r.notes - ARRAY['cut_off', 'repeated_sentences', 'role_breaks'] || CASE WHEN r.notes ? 'role_breaks'"
+        " THEN jsonb_build_object('role_breaks', jsonb_build_array(jsonb_build_array(r.unit_starts[1],"
+        " r.unit_ends[cardinality(r.unit_ends)]))) ELSE '{}' END, '{}')"
+    }
+)
 _RECORDS = "upload_records r ON r.upload_id = :upload AND r.ordinal = of_cell"
 _COPY = text(
     _INSERT.format(

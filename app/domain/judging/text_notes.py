@@ -11,6 +11,7 @@ from pydantic import ConfigDict, Field
 
 from app.domain.instruments.rules import Rules
 from app.domain.instruments.segmentation import FINAL_SIGNS, WIDE_SIGNS, Unit
+from app.domain.judging.refusal_check import says_refusal
 from app.domain.judging.thoughts import unknown_marks
 from app.domain.providers.model import FinishReason
 
@@ -55,6 +56,12 @@ class TextNotes:
             description="The judge's reply to whether the text is a refusal, if it was asked. Untrusted text."
         ),
     ] = None
+
+    @property
+    def is_refusal_told_by_judge(self) -> bool:
+        """Whether a judge's reply decided whether the text is a refusal; an empty one stands for a reply that a bundle left out."""
+        reply = self.refusal_check
+        return reply == "" or (reply is not None and says_refusal(reply) is not None)
 
     def left_out(self, leave_out: Collection[str]) -> dict[Span, LeftOut]:
         """Return the sentences that are not judged if those with these notes are left out."""

@@ -265,7 +265,7 @@ RESPONSE_COLUMNS = (
         "refusal_check",
         _TEXT,
         "What decided whether the text is a refusal: `rules` or `judge`.",
-        lambda r: "rules" if r.notes is None or r.notes.refusal_check is None else "judge",
+        lambda r: "judge" if r.notes and r.notes.is_refusal_told_by_judge else "rules",
     ),
     _response("grade", _NUMBER, "A PersonaGym response's score, 1 to 5: the mean over judges.", "score"),
 )
