@@ -5,9 +5,16 @@ where a connection allows any; so after :data:`MOST_MODELS` of them the rest cou
 """
 
 import contextlib
+import math
 import time
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
+from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 MOST_MODELS = 200
 OTHER_MODEL = "other"
@@ -17,26 +24,9 @@ SHORTEST_WAIT_SECONDS = 0.0005
 REGISTRY = CollectorRegistry()
 _MODEL = ("connection", "model")
 
-_ATTEMPTS = Counter(
-    "assay_calls", "Attempts at provider calls.", [*_MODEL, "stage", "outcome"], registry=REGISTRY
-)
-_CALL_SECONDS = Histogram(
-    "assay_call_seconds",
-    "Time from sending a call to its outcome.",
-    _MODEL,
-    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120),
-    registry=REGISTRY,
-)
-_WAIT_SECONDS = Histogram(
-    "assay_wait_seconds",
-    "Time that calls waited, if they had to: for the database's writer, this process's or all processes' calls in flight, the rate limit.",
-    ["limiter", *_MODEL],
-    buckets=(0.005, 0.05, 0.25, 1, 5, 30, 120, 600),
-    registry=REGISTRY,
-)
+_CALL_BOUNDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, math.inf)
+_WAIT_BOUNDS = (0.005, 0.05, 0.25, 1.0, 5.0, 30.0, 120.0, 600.0, math.inf)
 _IN_FLIGHT = Gauge("assay_calls_in_flight", "Calls on the wire.", _MODEL, registry=REGISTRY)
-_TOKENS = Counter("assay_tokens", "Known tokens of calls.", ["what", *_MODEL], registry=REGISTRY)
-_COST = Counter("assay_cost_usd", "Known cost of calls in US dollars.", _MODEL, registry=REGISTRY)
 _PAUSES = Counter(
     "assay_limiter_pauses_total", "Pauses that this process imposed on all.", _MODEL, registry=REGISTRY
 )
@@ -114,27 +104,59 @@ def _labels(connection: str, model: str) -> tuple[str, str]:
     return connection, model
 
 
+class _Times:
+    """A histogram.
+
+    Args:
+        bounds: Upper bounds of its buckets in seconds, ascending; the last is infinite.
+    """
+
+    __slots__ = ("_bounds", "_numbers", "_seconds")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        self._numbers = [0] * len(bounds)
+        self._seconds = 0.0
+
+    def observe(self, seconds: float) -> None:
+        """Count a time."""
+        self._numbers[bisect_left(self._bounds, seconds)] += 1
+        self._seconds += seconds
+
+    def add_to(self, family: HistogramMetricFamily, labels: Sequence[str]) -> None:
+        """Add the cumulated buckets to a family of metrics."""
+        buckets = zip(map(floatToGoString, self._bounds), accumulate(self._numbers), strict=True)
+        family.add_metric(labels, [(bound, float(number)) for bound, number in buckets], self._seconds)
+
+
 class Calls:
     """The calls to one model, or to all that are shown as ``other``.
 
-    To find a metric by its labels costs more than to count, so they are found once.
+    Belongs to one thread. Finding a counter by its labels, and locking it, takes longer than counting: the sums are
+    kept here, and a scrape reads them.
 
     Attributes:
+        labels: Connection and model.
         in_flight: On the wire now.
+        attempts: Number of attempts by stage and outcome.
+        seconds: Times from sending a call to its outcome.
+        waits: Times that calls waited, by what for.
+        tokens_in: Known tokens of prompts.
+        tokens_out: Known tokens of replies.
+        usd: Known cost.
     """
 
     __slots__ = (
-        "_attempts", "_cost", "_labels", "_seconds", "_tokens_in", "_tokens_out", "_waits", "in_flight",
+        "attempts", "in_flight", "labels", "seconds", "tokens_in", "tokens_out", "usd", "waits",
     )  # fmt: skip
 
     def __init__(self, labels: tuple[str, str]) -> None:
-        self._labels = labels
-        self._attempts: dict[tuple[str, str], Counter] = {}
-        self._seconds = _CALL_SECONDS.labels(*labels)
-        self._waits: dict[str, Histogram] = {}
-        self._tokens_in = _TOKENS.labels("input", *labels)
-        self._tokens_out = _TOKENS.labels("output", *labels)
-        self._cost: Counter | None = None  # shown where one is known
+        self.labels = labels
+        self.attempts: dict[tuple[str, str], int] = {}
+        self.seconds = _Times(_CALL_BOUNDS)
+        self.waits: dict[str, _Times] = {}
+        self.tokens_in = self.tokens_out = 0
+        self.usd = 0.0
         self.in_flight = 0
         _IN_FLIGHT.labels(*labels).set_function(lambda: self.in_flight)
 
@@ -147,32 +169,63 @@ class Calls:
             seconds: How long it took.
             usd: What it cost; ``None`` where that is unknown.
         """
-        attempts = self._attempts.get((stage, outcome))
-        if attempts is None:
-            attempts = self._attempts[stage, outcome] = _ATTEMPTS.labels(*self._labels, stage, outcome)
-        attempts.inc()
-        self._seconds.observe(seconds)
+        attempt = (stage, outcome)
+        self.attempts[attempt] = self.attempts.get(attempt, 0) + 1
+        self.seconds.observe(seconds)
         if usd:
-            if self._cost is None:
-                self._cost = _COST.labels(*self._labels)
-            self._cost.inc(usd)
+            self.usd += usd
 
     def took(self, tokens_in: int | None, tokens_out: int | None) -> None:
         """Counts a call's tokens; ``None`` where they are unknown."""
         if tokens_in:
-            self._tokens_in.inc(tokens_in)
+            self.tokens_in += tokens_in
         if tokens_out:
-            self._tokens_out.inc(tokens_out)
+            self.tokens_out += tokens_out
 
     def waited(self, limiter: str, seconds: float) -> None:
         """Counts a wait."""
-        waits = self._waits.get(limiter)
+        waits = self.waits.get(limiter)
         if waits is None:
-            waits = self._waits[limiter] = _WAIT_SECONDS.labels(limiter, *self._labels)
+            waits = self.waits[limiter] = _Times(_WAIT_BOUNDS)
         waits.observe(seconds)
 
 
 _calls: dict[tuple[str, str], Calls] = {}
+
+
+class _Sums(Collector):
+    """The counters and histograms that :class:`Calls` keep."""
+
+    def collect(self) -> Iterator[Metric]:
+        """Return the sums so far; a cost only where one is known."""
+        attempts = CounterMetricFamily(
+            "assay_calls", "Attempts at provider calls.", labels=[*_MODEL, "stage", "outcome"]
+        )
+        tokens = CounterMetricFamily("assay_tokens", "Known tokens of calls.", labels=["what", *_MODEL])
+        cost = CounterMetricFamily("assay_cost_usd", "Known cost of calls in US dollars.", labels=_MODEL)
+        took = HistogramMetricFamily(
+            "assay_call_seconds", "Time from sending a call to its outcome.", labels=_MODEL
+        )
+        waited = HistogramMetricFamily(
+            "assay_wait_seconds",
+            "Time that calls waited, if they had to: for the database's writer, this process's or all processes' calls in"
+            " flight, the rate limit.",
+            labels=["limiter", *_MODEL],
+        )
+        for calls in list(_calls.values()):
+            for attempt, number in list(calls.attempts.items()):
+                attempts.add_metric([*calls.labels, *attempt], number)
+            tokens.add_metric(["input", *calls.labels], calls.tokens_in)
+            tokens.add_metric(["output", *calls.labels], calls.tokens_out)
+            if calls.usd:
+                cost.add_metric(calls.labels, calls.usd)
+            calls.seconds.add_to(took, calls.labels)
+            for limiter, times in list(calls.waits.items()):
+                times.add_to(waited, [limiter, *calls.labels])
+        yield from (attempts, tokens, cost, took, waited)
+
+
+REGISTRY.register(_Sums())
 
 
 def calls_of(connection: str, model: str) -> Calls:
