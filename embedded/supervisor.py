@@ -322,14 +322,10 @@ def free_port(host: str, port: int) -> int:
         raise StackError(f"cannot listen on {host}, port {port}: {error}") from error
     found = int(holder.getsockname()[1])
     if sys.platform == "linux":
-        _held.append(holder)
+        holder.detach()  # it stays open
     else:
         holder.close()
     return found
-
-
-_held: list[socket.socket] = []
-"""Ports that this process keeps for its servers."""
 
 
 def _readiness(urls: StackUrls, path: str) -> str | None:
