@@ -18,7 +18,7 @@ from app.domain.personagym.grades import read_final_score
 from app.domain.personagym.prompts import rubric_prompt, sentence_prompt
 from app.domain.personagym.specification import GymSpec
 from app.domain.personagym.task import GRADE_SCALE
-from app.domain.providers.model import Model, ReplyForm
+from app.domain.providers.model import FinishReason, Model, ReplyForm
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,15 +45,16 @@ class JudgePrompt:
         scale = GRADE_SCALE if self.dimension is None else self.dimension.scale
         return options_of(scale, filtering=self.dimension is not None and self.profile is None)
 
-    def read(self, reply: str, *, cut_off: bool) -> tuple[Verdict, bool]:
+    def read(self, finish_reason: FinishReason, reply: str) -> tuple[Verdict, bool]:
         """Read a reply about one sentence or response; also return whether it lacks its key word.
 
         Args:
+            finish_reason: Why the reply ended.
             reply: The reply. Untrusted.
-            cut_off: Whether the reply may lack its end.
         """
         text, key_missing = self.shown.read(reply)
-        return read_reply(text, self.dimension, self.profile, self.form, cut_off=cut_off), key_missing
+        verdict = read_reply(text, self.dimension, self.profile, self.form, cut_off=finish_reason.cuts_off)
+        return verdict, key_missing
 
 
 def read_reply(

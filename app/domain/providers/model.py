@@ -242,7 +242,8 @@ class ChatRequest(NamedTuple):
     @property
     def characters(self) -> int:
         """Characters of the whole conversation."""
-        return len(self.system or "") + len(self.user) + sum(len(turn.content) for turn in self.turns)
+        before = len(self.user) if self.system is None else len(self.user) + len(self.system)
+        return before + sum([len(turn.content) for turn in self.turns]) if self.turns else before
 
     def placed(self) -> Self:
         """Return the request with the system prompt in the user's message if the model takes no system message."""

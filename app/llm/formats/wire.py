@@ -203,7 +203,7 @@ def finish_reason(value: object) -> FinishReason:
 
 def unusual_word(value: object, read: FinishReason) -> str | None:
     """Return a provider's word for why it stopped if it is not known, or says that the answer is not finished."""
-    unknown = (
-        read is FinishReason.UNSTATED and isinstance(value, str) and value.lower() not in _FINISH_REASONS
-    )
+    if read is not FinishReason.UNSTATED and read is not FinishReason.OTHER:
+        return None
+    unknown = isinstance(value, str) and value.lower() not in _FINISH_REASONS
     return short_text(value) if unknown or read is FinishReason.OTHER else None

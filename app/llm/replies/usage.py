@@ -58,7 +58,7 @@ def read_usage(counts: Mapping[str, Any], said: int = 0) -> Usage | None:
             count = value.get(inner)
         if count is None:
             continue
-        if not _is_count(count):
+        if type(count) is not int or not 0 <= count <= MOST_TOKENS:  # as in _is_count, without a call
             return None
         if count > found.get(kind, -1):
             found[kind] = count

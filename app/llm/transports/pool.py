@@ -79,15 +79,19 @@ class Server:
 
 
 class Trust:
-    """Whether connections to a server may be used again; shared by all pools of connections to it."""
+    """Whether connections to a server may be used again; shared by all pools of connections to it.
+
+    Attributes:
+        lost_until: Moment of the loop's clock until which they may not.
+    """
 
     def __init__(self, server: Server) -> None:
         self._server = server
-        self._lost_until = float("-inf")
+        self.lost_until = float("-inf")
 
     def exists(self, now: float) -> bool:
         """Return whether the server has kept to HTTP lately."""
-        return now >= self._lost_until
+        return now >= self.lost_until
 
     def lose(self, replies: int) -> None:
         """Take note of a connection with suspect replies; the first one is logged for the operator."""
@@ -101,7 +105,7 @@ class Trust:
                 server=f"{server.host}:{server.port}",
                 replies=replies,
             )
-        self._lost_until = now + DISTRUST_SECONDS
+        self.lost_until = now + DISTRUST_SECONDS
 
 
 class Pool:
@@ -215,7 +219,7 @@ class Pool:
         resting = self._resting
         while resting and (resting[0].released_at + REST_SECONDS <= now or len(resting) > MOST_RESTING):
             self._idle[resting.popleft()] = None
-        if not self._trust.exists(now):
+        if now < self._trust.lost_until:
             for connection in self._idle:
                 self._retire(connection)
             self._idle.clear()

@@ -184,6 +184,8 @@ def cost_of_answer(
     reply: ChatReply, model: Model, prices: PriceBook, *, batched: bool = False
 ) -> float | None:
     """Return the cost of an answered call; ``None`` if it is unknown."""
+    if reply.usage is not None and reply.reported_usd is None:  # by far the most
+        return prices.price(model, reply.usage, batched=batched).usd
     usd = _cost(model, reply.usage, prices, batched=batched)
     if reply.reported_usd is None:
         return usd

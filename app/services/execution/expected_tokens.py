@@ -25,13 +25,13 @@ class ExpectedTokens:
         written = model.parameters.max_tokens
         if written is None:
             written = round(self._written.get((model.connection, model.name, stage), 0.0))
-        return Usage(round(density * _characters(request)), written)
+        return Usage(round(density * request.characters), written)
 
     def learn(self, request: ChatRequest, stage: Stage, usage: Usage) -> None:
         """Takes in what a call took."""
         model = request.model
         _learn(self._written, (model.connection, model.name, stage), usage.output_tokens)
-        density = usage.input_tokens / max(1, _characters(request))
+        density = usage.input_tokens / max(1, request.characters)
         _learn(self._density, (model.connection, model.name), density)
 
 
@@ -47,11 +47,6 @@ def beyond(model: Model, expected: Usage, usage: Usage | None) -> tuple[int, int
     if written < 0 and model.parameters.max_tokens is not None:
         written = 0
     return usage.input_tokens - expected.input_tokens, written
-
-
-def _characters(request: ChatRequest) -> int:
-    more = sum([len(turn.content) for turn in request.turns]) if request.turns else 0
-    return len(request.user) + len(request.system or "") + more
 
 
 def _learn(means: dict[tuple[str, ...], float], name: tuple[str, ...], newest: float) -> None:

@@ -10,7 +10,7 @@ import asyncio
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple, Self
+from typing import NamedTuple, NoReturn, Self
 from uuid import UUID
 
 from app.db.execution.result_rows import CallRow
@@ -115,6 +115,7 @@ class Permit:
 
     Attributes:
         counted: Where the calls to the model are counted.
+        reserved: What was reserved for the call from a budget, if the job has one.
     """
 
     _permits: Permits
@@ -130,7 +131,7 @@ class Permit:
     counted: Calls
     _turn: Turn | None = None
     _slot: Slot | None = None
-    _reserved: Wanted | None = None
+    reserved: Wanted | None = None
 
     async def __aenter__(self) -> Self:
         permits = self._permits
@@ -139,14 +140,17 @@ class Permit:
                 # Before its price and its limits are asked for.
                 await permits.chat.prepare(self._request.model.connection, self._claim.tenant)
                 turn = await (self._take_turn_and_pay() if self._claim.budgeted else self._take_turn())
-                self._check_held_back()
+                kind = self._kind
+                if kind is not None and kind.is_doubted:
+                    _hold_back()
                 await self._take_slot()
-                self._check_held_back()
+                if kind is not None and kind.is_doubted:
+                    _hold_back()
                 model = self._request.model
                 turn.passed(by_time=permits.limiter.is_full(model.connection, model.name))
         except BaseException:
-            if self._reserved is not None:  # it will not be sent
-                permits.budgets.refund(self._reserved)
+            if self.reserved is not None:  # it will not be sent
+                permits.budgets.refund(self.reserved)
             self._give_back()
             raise
         self.counted.in_flight += 1
@@ -159,15 +163,11 @@ class Permit:
         self._permits.writer.on_the_wire -= 1
         self._give_back()
 
-    def _check_held_back(self) -> None:
-        if self._kind is not None and self._kind.is_doubted:
-            raise HeldBackError
-
     def is_exceeded_by(self, row: CallRow) -> bool:
         """Return whether the call was billed more than was reserved for it."""
-        if self._reserved is None:
+        if self.reserved is None:
             return False
-        most = self._reserved.most
+        most = self.reserved.most
         tokens = (row.input_tokens or 0) + (row.output_tokens or 0)
         return tokens > most.tokens or (self._claim.dollars and nanos_of(row.usd or 0) > most.nanos)
 
@@ -208,11 +208,11 @@ class Permit:
         while True:
             if is_short or budgets.is_short(self._claim.job_id):
                 await budgets.reserve(wanted, patient=True)
-                self._reserved = wanted
+                self.reserved = wanted
             turn = await self._take_turn()
-            if self._reserved is None and await budgets.reserve(wanted, patient=False):
-                self._reserved = wanted
-            if self._reserved is not None:
+            if self.reserved is None and await budgets.reserve(wanted, patient=False):
+                self.reserved = wanted
+            if self.reserved is not None:
                 return turn
             is_short, self._turn = True, None
             turn.end()
@@ -242,3 +242,7 @@ class Permit:
         granted = clock()
         await self._stop.confirmed()
         return clock() - granted <= SLOT_SECONDS
+
+
+def _hold_back() -> NoReturn:
+    raise HeldBackError

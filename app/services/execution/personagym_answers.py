@@ -5,7 +5,6 @@ prepared fails visibly: an answer without a question, a grade without exemplars.
 """
 
 from collections.abc import Mapping
-from functools import partial
 
 from app.db.engine import single_statements
 from app.db.execution import stored_rows
@@ -22,7 +21,7 @@ from app.domain.personagym.specification import GymSpec, question_item, with_sam
 from app.domain.providers.model import Model, Stage
 from app.services.execution.call_rows import CallKey
 from app.services.execution.grouped_responses import GroupedResponses
-from app.services.execution.responses import JUDGED, Judgement, read_one, without_reply
+from app.services.execution.responses import JUDGED, Judgement, without_reply
 from app.services.execution.retries import CallFailedError
 from app.services.execution.shard_work import ShardDependencies, finish_all
 from app.services.execution.stop_signal import StopSignal
@@ -111,7 +110,7 @@ class GymAnswers(GroupedResponses):
         asked = about_response(self.spec, model, self.of_gym, item, exemplars.content, text)
         key = CallKey(Stage.JUDGING, response.run, response.item, judge=judge)
         try:
-            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked))
+            answer = await self._ask_judge(judge, asked, key, asked.read)
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             self._record_failure(response, judge, str(error), without_reply(error).status)

@@ -79,7 +79,7 @@ class JudgeAnswer(NamedTuple):
             self.reply.text,
             found,
             self.error,
-            last.finish_reason.value,
+            last.finish_reason,
             self.reply.thoughts,
             None if self.repair is None else self.repair.text,
         )
@@ -399,7 +399,7 @@ class Responses(ABC):
             else await read_text(self.claim.tenant, unit.text, self.rules.addresses_judge)
         )
         try:
-            answer = await self._ask_judge(judge, asked, key, partial(read_one, asked))
+            answer = await self._ask_judge(judge, asked, key, asked.read)
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             found = suspicion(of_text=doubtful, of_reply=False)
@@ -418,10 +418,12 @@ class Responses(ABC):
         Raises:
             CallFailedError: If the first call failed for good. A follow-up that fails leaves the reply unparsed.
         """
-        model, system = self._called(judge, asked), asked.shown.system
+        model = self.spec.judges[judge] if self.spec.reply == "text" else self._called(judge, asked)
+        system = asked.shown.system
         repair = self.spec.repair
         usable = partial(_is_reusable, read, repair is not None)
-        first = self._unread_reply(key) or await self._ask(model, system, asked.user, key=key, usable=usable)
+        kept = self._unread_reply(key) if self.unread else None
+        first = kept or await self._ask(model, system, asked.user, key=key, usable=usable)
         verdict, key_missing = (  # by far the most replies are short, too
             _reading(first, read)
             if len(first.text) <= LONG_CHARACTERS
@@ -442,7 +444,7 @@ class Responses(ABC):
 
     def _unread_reply(self, key: CallKey) -> ChatReply | None:
         """Return the reply to a call that waits for a further one, if an earlier claim has kept it."""
-        return self.unread.get(key.path(self.claim.cell)) if self.unread else None
+        return self.unread.get(key.path(self.claim.cell))
 
     async def _ask_again(
         self,
@@ -560,11 +562,6 @@ def without_reply(error: CallFailedError) -> Verdict:
 def _reading(reply: ChatReply, read: Read) -> tuple[Verdict, bool]:
     verdict, key_missing = read(reply.finish_reason, reply.text)
     return refused_by(reply) or verdict, key_missing
-
-
-def read_one(asked: JudgePrompt, finish_reason: FinishReason, text: str) -> tuple[Verdict, bool]:
-    """Read a judge's reply about one sentence or response; also return whether it lacks its key word."""
-    return asked.read(text, cut_off=finish_reason.cuts_off)
 
 
 def _is_reusable(read: Read, is_repaired: bool, reply: ChatReply) -> bool:

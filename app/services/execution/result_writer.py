@@ -141,12 +141,17 @@ class BatchWriter:
         batch.rows.setdefault(_held(claim), []).extend(rows)
         batch.size += len(rows)
         self._pending += len(rows)
-        if calls := [*map(type, rows)].count(CallRow):
+        calls = 0
+        for row in rows:
+            if type(row) is CallRow:
+                calls += 1
+        if calls:
             batch.calls += calls
             self._unwritten += calls
-            if not self.has_room:
+            is_full = self._unwritten >= self._most_unwritten
+            if is_full:
                 self._room.clear()
-            if not self.has_room or batch.calls >= max(WORTH_A_TRANSACTION, self.on_the_wire // WIRE_SHARE):
+            if is_full or batch.calls >= max(WORTH_A_TRANSACTION, self.on_the_wire // WIRE_SHARE):
                 self._due.set()
         return batch
 
