@@ -14,6 +14,7 @@ _BEGINNINGS: tuple[tuple[str, ChatKind], ...] = (
     ("Given the following persona, question, and rubric, generate an example", "exemplars"),
     # Persona Assay's own.
     ("A language model was asked to speak as a persona and wrote the text below.", "refusal_check"),
+    ("A language model, which may have been told to speak as a persona, was sent a request", "refusal_check"),
 )
 _PERSONAS = "distinct persona descriptions"
 

@@ -17,7 +17,8 @@ class RefusalCheckFile(Form):
 
     @model_validator(mode="after")
     def _check(self) -> "RefusalCheckFile":
-        require_placeholders(self.question, {"text"}, "question")
+        of_v1 = "{request}" not in self.question
+        require_placeholders(self.question, {"text"} if of_v1 else {"request", "text"}, "question")
         return self
 
 

@@ -9,6 +9,7 @@ from app.domain.judging.grouping import calls_for
 from app.domain.judging.hardening import AS_IN_THE_PAPERS, Showing, showing
 from app.domain.judging.order_check import ORDERS
 from app.domain.judging.profiles import REPLY_TOKENS
+from app.domain.judging.refusal_check import MOST_CHARACTERS
 from app.domain.providers.model import Model, Stage, Usage
 from app.domain.providers.parameters import bounded_output
 
@@ -151,6 +152,12 @@ def expected_refusal_checks(spec: JobSpec, estimates: Sequence[StageEstimate]) -
     return _refusal_checks(spec, estimates) if spec.checks_every_text else []
 
 
+def _shown(written: StageEstimate) -> int:
+    """Return the tokens of requests and texts that refusal checks of a stage's texts show."""
+    most = round(written.calls * MOST_CHARACTERS / CHARACTERS_PER_TOKEN)
+    return min(written.usage.input_tokens, most) + min(written.usage.output_tokens, most)
+
+
 def _refusal_checks(spec: JobSpec, estimates: Sequence[StageEstimate]) -> list[StageEstimate]:
     """Return a refusal check of each text."""
     if spec.refusal_check is None:
@@ -159,6 +166,6 @@ def _refusal_checks(spec: JobSpec, estimates: Sequence[StageEstimate]) -> list[S
     written = [each for each in estimates if each.stage is Stage.GENERATION]
     calls = sum(each.calls for each in written)
     frame = calls * len(spec.refusal_check.question) / CHARACTERS_PER_TOKEN
-    sent = round(frame) + sum(each.usage.output_tokens for each in written)
+    sent = round(frame) + sum(_shown(each) for each in written)
     output = round(calls * bounded_output(judge, VERDICT_OUTPUT_TOKENS))
     return [StageEstimate(Stage.REFUSAL_CHECK, judge, calls, Usage(sent, output))]

@@ -23,7 +23,7 @@ from app.domain.jobs.execution import Execution
 from app.domain.jobs.judge_prompts import JudgePrompt, about_sentence, judge_model
 from app.domain.jobs.plan import Cell
 from app.domain.judging.prompt_injection import Suspicion, suspicion
-from app.domain.judging.refusal_check import RefusalCheck, says_refusal
+from app.domain.judging.refusal_check import says_refusal
 from app.domain.judging.repair import Turns
 from app.domain.judging.text_notes import notes_on, split_text
 from app.domain.judging.verdict import Verdict, VerdictStatus, repaired
@@ -179,8 +179,9 @@ class Responses(ABC):
             if self.spec.refusal_check is not None and self._needs_check(reply):
                 if kept is None:
                     await self._keep_reply(key, reply)
+                prompt = self.spec.refusal_check.prompt(user, reply.text)
                 try:
-                    checked = await self._check_refusal(self.spec.refusal_check, run, item, reply)
+                    checked = await self._check_refusal(prompt, run, item)
                 except CallFailedError as error:
                     failed = f"refusal check: {error}"
             row = await read_text(
@@ -199,11 +200,13 @@ class Responses(ABC):
         return reply._replace(usage=usage)
 
     def _needs_check(self, reply: ChatReply) -> bool:
-        if not reply.text.strip() or self._status(reply)[0] != "answered":
+        if not reply.text.strip() or runaway(reply.text, MAX_GENERATED_UNITS) is not None:
+            return False
+        if self._status(reply)[0] != "answered":
             return False
         return self.spec.checks_every_text or self.rules.refusals.read(reply.text) is Refusal.UNSURE
 
-    async def _check_refusal(self, check: RefusalCheck, run: int, item: Item, reply: ChatReply) -> ChatReply:
+    async def _check_refusal(self, prompt: str, run: int, item: Item) -> ChatReply:
         """Ask the first judge whether a text is a refusal.
 
         The text is durable before, so a worker that takes over asks only this.
@@ -214,9 +217,7 @@ class Responses(ABC):
         judge = self.spec.asked_judges[0]
         key = CallKey(Stage.REFUSAL_CHECK, run, item.index, judge=judge)
         try:
-            return await self._ask(
-                self.spec.judges[judge], None, check.prompt(reply.text), key=key, usable=None
-            )
+            return await self._ask(self.spec.judges[judge], None, prompt, key=key, usable=None)
         except CallFailedError as error:
             self._warn_of_failure(key, error)
             raise
@@ -288,7 +289,7 @@ class Responses(ABC):
         if why is not None:
             return self._response_row(run, item, "failed", None, (), error=f"runaway: {why}")
         status, why = self._status(reply)
-        if checked is not None and says_refusal(checked.text):
+        if checked is not None and refused_by(checked) is None and says_refusal(checked.text):
             status = "refused"
         ended = reply.finish_reason, reply.provider_finish_reason
         if status in JUDGED:

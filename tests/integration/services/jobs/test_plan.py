@@ -169,6 +169,10 @@ async def test_the_upper_bound_includes_repairs_and_refusal_checks(deps: PlanDep
     assert every.calls == plain.calls + checks.calls
     assert costs(every)[0] > costs(plain)[0]
     assert costs(every)[1] == pytest.approx(costs(checked)[1], abs=0.0002)
+    # Each check shows the request and the text, but no more of them than judges are shown.
+    (written,) = [stage for stage in plain.stages if stage.stage == "generation"]
+    shown = checks.input_tokens - written.input_tokens - written.output_tokens
+    assert 100 < shown / checks.calls < 1_000
     # A repair sends the prompt again.
     assert judging.usd is not None
     assert costs(repaired)[1] - costs(plain)[1] > judging.usd
