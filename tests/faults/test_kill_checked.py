@@ -84,3 +84,45 @@ def test_job_ends_as_if_nothing_had_happened_and_asks_for_nothing_recorded_again
     assert again == []
     assert after.keys() == calls.keys()
     assert after.total() - calls.total() <= MODELS * 2 * IN_FLIGHT
+
+
+REFUSALS: Json = JOB | {"judging": {"refusals": "judge_all"}}
+OF_TEXTS = (
+    "SELECT concat_ws('/', stage, ordinal, run, item, judge) FROM ("
+    " SELECT 'generation' AS stage, cell_id, run, item, NULL AS judge FROM responses"
+    " UNION SELECT 'refusal_check', cell_id, run, item, '0' FROM responses WHERE notes ? 'refusal_check') AS t"
+    " JOIN cells ON cells.id = cell_id WHERE job_id = %(job)s"
+    " UNION SELECT path FROM unread_replies JOIN cells ON cells.id = cell_id WHERE job_id = %(job)s"
+)
+"""Texts, those that wait for their check included, and checks."""
+
+
+def test_texts_and_their_refusal_checks_are_asked_for_once(world: FaultyWorld, slow: Stack) -> None:
+    slow.simulate(latency_ms=0)
+    in_peace = slow.submit(REFUSALS)
+    assert slow.ended(in_peace)["completeness"] == "full"
+    expected, calls = slow.results(in_peace), asked(slow, in_peace)
+    assert set(calls.values()) == {1}
+    checks = sum(path.startswith("refusal_check/") for path in calls)
+    assert 0 < checks <= sum(path.startswith("generation/") for path in calls)
+
+    slow.simulate(latency_ms=60)
+    job_id = slow.submit(REFUSALS)
+    slow.after_calls(calls.total() // 4)
+    worker = slow.pid("worker1")
+    slow.kill("worker1")
+    slow.restarted("worker1", worker)
+    kept, before = {row[0] for row in world.database.execute(OF_TEXTS, {"job": job_id})}, asked(slow, job_id)
+    slow.simulate(latency_ms=0)
+    job = slow.ended(job_id)
+    found, after = slow.results(job_id), asked(slow, job_id)
+
+    assert 0 < before.total() < calls.total()  # it was in mid-job
+    assert kept <= calls.keys()
+    assert any(path.startswith("refusal_check/") for path in kept)
+    assert (job["status"], job["completeness"]) == ("completed", "full")
+    for part in COMPARED:
+        assert found[part] == expected[part], part
+    assert kept.isdisjoint(after - before)
+    assert after.keys() == calls.keys()
+    assert after.total() - calls.total() <= MODELS * 2 * IN_FLIGHT
