@@ -366,6 +366,34 @@ async def response_tallies(connection: AsyncConnection, tenant: str, job_id: str
     return {row[0]: ResponseTally(*row) for row in rows}
 
 
+async def wordy_refusal_checks(
+    connection: AsyncConnection, tenant: str, job_id: str
+) -> AsyncIterator[Sequence[str]]:
+    """The judges' replies to whether a text is a refusal that are more than the word yes or no, some at a time."""
+    rows = await connection.stream(
+        text(
+            "SELECT r.notes ->> 'refusal_check' FROM cells c JOIN responses r ON r.cell_id = c.id"
+            " WHERE c.job_id = :job AND c.tenant = :tenant AND r.tenant = :tenant AND r.notes ->> 'refusal_check' <> ''"
+            " AND r.notes ->> 'refusal_check' !~* '^[^[:alnum:]]*(yes|no)[^[:alnum:]]*$'"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    async for some in rows.scalars().partitions(1_000):
+        yield some
+
+
+async def failed_refusal_checks(connection: AsyncConnection, tenant: str, job_id: str) -> int:
+    """The number of texts whose check for a refusal failed."""
+    found = await connection.execute(
+        text(
+            "SELECT count(*) FROM cells c JOIN responses r ON r.cell_id = c.id WHERE c.job_id = :job"
+            " AND c.tenant = :tenant AND r.tenant = :tenant AND r.status = 'answered' AND r.error LIKE 'refusal check: %'"
+        ),
+        {"job": job_id, "tenant": tenant},
+    )
+    return int(found.scalar_one())
+
+
 async def snapshots(connection: AsyncConnection, tenant: str, job_id: str) -> list[Mapping[str, Any]]:
     """The model snapshots and system fingerprints that providers reported, with the number of calls of each."""
     rows = await connection.execute(

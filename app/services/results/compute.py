@@ -30,6 +30,7 @@ from app.domain.jobs.execution import Execution
 from app.domain.jobs.plan import AtomicCell, Cell, GymCell, gym, responses_per_run
 from app.domain.jobs.specification import JobSpec
 from app.domain.judging.order_check import order_of
+from app.domain.judging.refusal_check import says_refusal
 from app.domain.judging.verdict import Unread, Verdict, VerdictStatus
 from app.domain.metrics.scores import CellScores
 from app.domain.personagym.scores import Grade, GymResponses, GymTally, PersonaResult
@@ -74,7 +75,7 @@ from app.services.results.cell_rows import TURN_SECONDS, cell_scores, response_s
 from app.services.results.control_arm import ControlRows, control_arm
 from app.services.results.judge_agreement import judge_agreement
 from app.services.results.judge_sanity import judge_evidence
-from app.services.results.manifest import manifest
+from app.services.results.manifest import NO_CHECK_LEFT, LeftToRules, manifest
 from app.services.results.missing import corrected, judged_cell, responses_per_run_on
 from app.services.results.opposite_control import opposite_arm
 from app.services.results.prompt_injection import (
@@ -124,6 +125,7 @@ class JobRows:
     control: Scores = field(default_factory=dict)
     control_grades: list[Grade] = field(default_factory=list)
     exemplars: ExemplarsUsed = NO_EXEMPLARS
+    left_to_rules: LeftToRules = NO_CHECK_LEFT
     own_called: bool = False
     """Whether no call for a persona's figures is missing, of a job that lacks some."""
 
@@ -169,8 +171,18 @@ async def read_rows(connection: AsyncConnection, job: JobRow, context: JobContex
         control,
         [grade for grade, _ in await _stored_grades(connection, job, context, context.control)],
         await preparations.exemplars_used(connection, job.tenant, job.id) if prepared else NO_EXEMPLARS,
+        await _left_to_rules(connection, job, context),
         await _own_called(connection, job, context, counts),
     )
+
+
+async def _left_to_rules(connection: AsyncConnection, job: JobRow, context: JobContext) -> LeftToRules:
+    if context.spec.refusal_check is None:
+        return NO_CHECK_LEFT
+    unread = 0
+    async for replies in result_queries.wordy_refusal_checks(connection, job.tenant, job.id):
+        unread += await asyncio.to_thread(lambda some: sum(says_refusal(r) is None for r in some), replies)
+    return LeftToRules(unread, await result_queries.failed_refusal_checks(connection, job.tenant, job.id))
 
 
 async def _own_called(connection: AsyncConnection, job: JobRow, context: JobContext, counts: Counts) -> bool:
@@ -354,6 +366,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
             exemplars=rows.exemplars,
             late=[*(each.message for each in late), *left_out_words(texts)],
             repairs=repairs,
+            left_to_rules=rows.left_to_rules,
         ),
     )
     return Computed(completeness, called, results.document(), model_scores(results), warnings)

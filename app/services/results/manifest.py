@@ -6,7 +6,7 @@ from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
 from platform import python_version
-from typing import Any
+from typing import Any, NamedTuple
 
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.preparations import NO_EXEMPLARS, ExemplarsUsed
@@ -50,6 +50,21 @@ RELEASE = VERSION
 """This one, as results name it."""
 
 
+class LeftToRules(NamedTuple):
+    """Refusal checks without an answer: those texts are what the rules say.
+
+    Attributes:
+        unread: Replies that answer neither yes nor no.
+        failed: Failed calls.
+    """
+
+    unread: int = 0
+    failed: int = 0
+
+
+NO_CHECK_LEFT = LeftToRules()
+
+
 def manifest(
     job: JobRow,
     context: JobContext,
@@ -62,6 +77,7 @@ def manifest(
     exemplars: ExemplarsUsed = NO_EXEMPLARS,
     late: Sequence[str] = (),
     repairs: Sequence[JudgeRepairs] = (),
+    left_to_rules: LeftToRules = NO_CHECK_LEFT,
 ) -> dict[str, Any]:
     """The manifest of a job's results.
 
@@ -76,6 +92,7 @@ def manifest(
         batches: The batches in which calls were made, by their providers' ids.
         late: Sentences on models whose long texts are missing because calls timed out.
         repairs: Counts of what judges were asked for once more.
+        left_to_rules: Counts of refusal checks without an answer.
     """
     spec = context.spec
     return {
@@ -121,7 +138,12 @@ def manifest(
             else {"personagym": _gym(spec.gym, spec, question_set) | _exemplars(spec.gym, exemplars)}
         ),
         **({} if spec.generation is None else {"persona_generation": _generation(spec.generation)}),
-        "deviations": [*deviations(spec, context.cells), *_repair_counts(repairs), *late],
+        "deviations": [
+            *deviations(spec, context.cells),
+            *_repair_counts(repairs),
+            *_left_to_rules(left_to_rules),
+            *late,
+        ],
     }
 
 
@@ -388,6 +410,12 @@ def _refusal_check_deviations(spec: JobSpec) -> list[str]:
         else f"Where the rules were unsure whether a text is a refusal, {judge} was asked"
     )
     return [f"{asked}, with our own prompt; refusal_check of the responses' counts says how often."]
+
+
+def _left_to_rules(checks: LeftToRules) -> Iterator[str]:
+    if any(checks):
+        left = f"{checks.unread:,} replies had neither yes nor no, {checks.failed:,} calls failed"
+        yield f"Refusal checks that left the decision to the rules: {left}."
 
 
 def _reuse_deviations(reuse: Reuse) -> Iterator[str]:

@@ -235,6 +235,28 @@ async def test_the_rules_decide_if_the_call_fails(
     assert await scalar(engine, "SELECT error FROM responses") == "refusal check: bad_request: no"
 
 
+@pytest.mark.parametrize(
+    ("answer", "broken", "left"),
+    [
+        ("Hard to say.", False, "3 replies had neither yes nor no, 0 calls failed"),
+        ("No. It is an answer.", True, "0 replies had neither yes nor no, 3 calls failed"),
+        ("No. It is an answer.", False, None),
+        ("*no*", False, None),
+    ],
+)
+async def test_the_manifest_counts_the_checks_without_an_answer(
+    answer: str, broken: bool, left: str | None, engine: AsyncEngine, worker: Worker, provider: Checked
+) -> None:
+    provider.text, provider.answer, provider.broken = IN_CHARACTER, answer, broken
+    job = await one_text(engine, "judge_all", texts=3)
+    await worker.run_all(job)
+    await worker.finalize(job)
+    async with engine.connect() as connection:
+        manifest = json.loads(await jobs.stored_result(connection, TENANT, job.id) or "")["manifest"]
+    told = [each for each in manifest["deviations"] if each.startswith("Refusal checks that left")]
+    assert told == ([] if left is None else [f"Refusal checks that left the decision to the rules: {left}."])
+
+
 async def test_checks_that_all_fail_do_not_stop_the_job(
     engine: AsyncEngine, worker: Worker, provider: Checked
 ) -> None:
