@@ -121,8 +121,7 @@ def migrate(to: str | None, *, as_json: bool) -> None:
         owner = settings.owner_database_url or settings.database_url
         left_to_do = _migrate(owner, to, service_url=settings.database_url)
         if as_json:
-            isolated = left_to_do is None
-            print_json({"migrated": True, "row_level_security": isolated, "tenant_wall": isolated})
+            print_json({"migrated": True, "row_level_security": left_to_do is None})
         else:
             say(
                 "The database schema is up to date"

@@ -42,15 +42,13 @@ SETTINGS = {
 }
 NOT_DURABLE = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 
-CREATE_ROLE = "CREATE ROLE assay LOGIN CREATEDB"
-CREATE_DATABASE = "CREATE DATABASE assay OWNER assay"
-
-# The service's own role makes no roles. Clusters that an earlier release has made lack this one.
-GRANT_TENANT_ROLE = """
-DO $$ BEGIN IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'assay_tenant') THEN
-    CREATE ROLE assay_tenant NOLOGIN; GRANT assay_tenant TO assay;
-END IF; END $$
-"""
+CREATE = (
+    "CREATE ROLE assay LOGIN CREATEDB",
+    "CREATE ROLE assay_tenant NOLOGIN",  # the service's own role makes no roles
+    "GRANT assay_tenant TO assay",
+    "CREATE DATABASE assay OWNER assay",
+)
+"""A new cluster's roles and database."""
 
 
 class EmbeddedPostgres(EmbeddedServer):
@@ -84,11 +82,6 @@ class EmbeddedPostgres(EmbeddedServer):
         """The SQLAlchemy URL of a database on the started server, for the psycopg driver and the role `assay`."""
         return _url(self.sockets, database)
 
-    def _settle(self) -> None:
-        where = ["-h", str(self.sockets), "-p", PORT, "-U", "postgres", "-d", "postgres"]
-        settings = ["-X", "-q", "-v", "ON_ERROR_STOP=1"]
-        self._run([*where, *settings], self._account, program="psql", text=GRANT_TENANT_ROLE)
-
     def _prepare(self) -> ManagedProcess:
         self._account = self._usable_account()
         self._sockets = SocketDirectory(self._data_dir, self._account)
@@ -121,7 +114,7 @@ class EmbeddedPostgres(EmbeddedServer):
         made = ["--username=postgres", "--auth=trust", "--data-checksums", "--no-sync", "--no-instructions"]
         self._run(["-D", str(staging), *locale, *made], run_as, program="initdb")
         single = ["--single", "-F", "-c", "exit_on_error=on", "-D", str(staging), "postgres"]
-        for statement in (CREATE_ROLE, CREATE_DATABASE):
+        for statement in CREATE:
             self._run(single, run_as, program="postgres", text=statement)
         if self._durable:
             self._run(["--sync-only", "-D", str(staging)], run_as, program="initdb")

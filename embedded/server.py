@@ -73,7 +73,6 @@ class EmbeddedServer(ABC):
         """
         try:
             self.process.wait_ready(self.start_seconds)
-            self._settle()
         except BaseException:
             self.stop()
             raise
@@ -86,7 +85,6 @@ class EmbeddedServer(ABC):
         """
         self._clear_leftovers()
         self.process.start(self.start_seconds)
-        self._settle()
 
     def stop(self) -> None:
         """Shuts the server down in order. Harmless if it is not running."""
@@ -113,9 +111,6 @@ class EmbeddedServer(ABC):
 
     def _clear_leftovers(self) -> None:  # noqa: B027 - most servers leave nothing that is in the way
         """Removes what a server that was killed has left."""
-
-    def _settle(self) -> None:  # noqa: B027 - most servers are as they should be
-        """Does what a server that answers needs before anybody uses it."""
 
     def _not_started(self) -> StackError:
         return StackError(f"{self.name} has not been started")

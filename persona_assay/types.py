@@ -4195,7 +4195,7 @@ class ScheduleRun(TypedDict):
     value: float | None
     """The watched value. Kept when the job is deleted."""
     n: NotRequired[int | None]
-    """Number of cells that the value is a mean of; of a PersonaScore, personas. `null` in runs from before it was kept."""
+    """Number of cells that the value is a mean of; of a PersonaScore, personas. `null` without a value."""
     left_out: NotRequired[int | None]
     """Number of cells or personas without the value."""
     coverage: NotRequired[float | None]

@@ -58,9 +58,6 @@ def status_list(statuses: Collection[JobStatus]) -> str:
     return ", ".join(f"'{status}'" for status in JobStatus if status in statuses)
 
 
-UNLISTED = f"models IS NULL OR (scores IS NULL AND status IN ({status_list(TERMINAL)}))"
-"""The jobs of which the list's columns are not filled in: those of processes of an earlier release, and those without results."""
-
 _PRIORITIES = ", ".join(f"'{priority}'" for priority in Priority)
 
 
@@ -75,7 +72,6 @@ class Job(Base):
         Index("ix_jobs_tenant_name", "tenant", text("lower(left(coalesce(name, id), 100))"), "id"),
         Index("ix_jobs_tenant_usd", "tenant", text("coalesce(usd, -1)"), "id"),
         Index("ix_jobs_tenant_score", "tenant", text("coalesce(score, -1)"), "id"),
-        Index("ix_jobs_unlisted", "id", postgresql_where=text(UNLISTED)),
         Index("ix_jobs_finished_at", "finished_at", postgresql_where=text("finished_at IS NOT NULL")),
         Index(
             "ix_jobs_unfinished",

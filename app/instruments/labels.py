@@ -28,9 +28,9 @@ class LabelsFile(Form):
 
 
 def labelled(dimension: Dimension) -> Dimension:
-    """The dimension with its display name and words, if it is a built-in one that has none yet, as in jobs from before."""
+    """The dimension with its display name and words, if it is a built-in one."""
     found = _labels().get((dimension.id, dimension.name))
-    if found is None or dimension.label:
+    if found is None:
         return dimension
     words = tuple(found.level_words.get(level, "") for level in dimension.scale.levels)
     return replace(dimension, label=found.label, level_words=words)

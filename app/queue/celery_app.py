@@ -9,7 +9,7 @@ RUN_SHARD = "assay.run_shard"
 """Payload: a shard's id."""
 FINALIZE_JOB = "assay.finalize_job"
 """Payload: a job's id."""
-ADVANCE_BATCH = "assay.tend_batch"  # the name in messages, which earlier releases still send
+ADVANCE_BATCH = "assay.advance_batch"
 """Payload: a batch's id."""
 DELETE_BATCH_FILE = "assay.delete_batch_file"
 """Payload: the id of a file's row."""

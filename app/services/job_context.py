@@ -2,7 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import TypeAdapter
@@ -13,7 +13,6 @@ from app.domain.instruments.dimension import Dimension
 from app.domain.jobs.plan import Cell, cells_of, control_cells_of
 from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.specification import GymSpec
-from app.instruments.labels import labelled
 
 _CODEC = TypeAdapter(JobSpec)
 REMEMBERED_JOBS = 64
@@ -26,9 +25,9 @@ def encode_spec(spec: JobSpec) -> dict[str, Any]:
 
 
 def decode_spec(encoded: dict[str, Any]) -> JobSpec:
-    """The specification that :func:`encode_spec` wrote, and the display names that it had not in earlier releases."""
+    """The specification that :func:`encode_spec` wrote."""
     spec: JobSpec = _CODEC.validate_python(encoded)
-    return replace(spec, dimensions=tuple(map(labelled, spec.dimensions)))
+    return spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -228,14 +228,6 @@ def upgrade() -> None:
         ["status"],
         postgresql_where=sa.text("status NOT IN ('completed', 'failed', 'cancelled')"),
     )
-    op.create_index(
-        "ix_jobs_unlisted",
-        "jobs",
-        ["id"],
-        postgresql_where=sa.text(
-            "models IS NULL OR (scores IS NULL AND status IN ('completed', 'failed', 'cancelled'))"
-        ),
-    )
     op.create_table(
         "persona_sets",
         sa.Column("tenant", sa.Text(), nullable=False),

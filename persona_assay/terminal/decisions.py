@@ -61,7 +61,7 @@ def comparison_view(found: Json) -> RenderableType:
         )
         if (over_items := row["over_items"]) is not None:
             table.add_row("", "over items", "", "", "", *_evidence(over_items), f"{over_items['items']:,}")
-    for row in found.get("unpaired", ()):  # which services of earlier releases have not
+    for row in found["unpaired"]:
         ends = row["ci95"]
         interval = MISSING if ends is None else f"[{ends[0]:+.3f}, {ends[1]:+.3f}]"
         table.add_row(

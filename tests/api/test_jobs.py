@@ -370,7 +370,6 @@ class TestWhenAPartIsDown:
             "database": "ok",
             "queue": "ok",
             "schema": "ok",
-            "tenant_wall": "ok",
             "row_level_security": "ok",
         }
         assert (ready.status_code, ready.json()) == (

@@ -145,7 +145,7 @@ class TestFinishedJob:
         assert f"{job['id']}-persona_scores.jsonl" in answer.headers["content-disposition"]
         task, total = [json.loads(line) for line in answer.text.splitlines()]
         (score,) = stack.get(f"/v1/jobs/{job['id']}/results").json()["persona_scores"]
-        assert (task["of"], task["task"], total["of"], total["task"]) == (
+        assert (task["scope"], task["task"], total["scope"], total["task"]) == (
             "task", "toxicity_control", "persona", None,
         )  # fmt: skip
         assert task["score"] == score["tasks"]["toxicity_control"]["value"]

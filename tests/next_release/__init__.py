@@ -32,8 +32,10 @@ def next_release(directory: Path) -> Iterator[None]:
         patch.setenv("PYTHONPATH", str(directory))
         patch.setenv("PYTHONSAFEPATH", "1")  # the working directory has this release's migrations
         _forget_migrations()
-        yield
-    _forget_migrations()
+        try:
+            yield
+        finally:
+            _forget_migrations()
 
 
 def _forget_migrations() -> None:

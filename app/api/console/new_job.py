@@ -107,7 +107,7 @@ async def _judged_again(services: Services, tenant: str, job_id: str, sample: Sa
     judges = job.request.get("judges") or [each.model for each in services.submission.catalog.judges]
     texts: Json = {"job": job.id}
     if sample is not None:
-        texts |= {"filter": {"status": ["answered"]}, "sample": sample.kept()}
+        texts |= {"filter": {"status": ["answered"]}, "sample": sample.model_dump()}
     body = {"responses": texts, "judges": judges, "protocol": job.request.get("protocol", "paper")}
     if sample is not None and "rubrics" in job.request:
         body["rubrics"] = job.request["rubrics"]

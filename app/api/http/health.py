@@ -57,7 +57,7 @@ async def readyz(services: ServicesDep) -> Response:
     `degraded` (200): the API serves, but the queue, the workers, the sweeper or a process's writer fails.
 
     Each part that is not `ok` states why. `row_level_security` tells whether Postgres separates tenants; the service works
-    without it. `tenant_wall` is its former name.
+    without it.
     """
     database, schema, queue, workers, troubles = await asyncio.gather(
         services.database.trouble(ANSWER_SECONDS),
@@ -70,9 +70,7 @@ async def readyz(services: ServicesDep) -> Response:
     if schema is not None:
         parts["schema"] = schema.value
     if services.row_level_security.stands is not None:
-        parts["row_level_security"] = parts["tenant_wall"] = (
-            "ok" if services.row_level_security.stands else "off"
-        )
+        parts["row_level_security"] = "ok" if services.row_level_security.stands else "off"
     services.states.note(parts)  # without the workers: they begin after the API, as they should
     if workers is not None:
         parts["workers"] = "ok" if workers else "none is ready"

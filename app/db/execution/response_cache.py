@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from app.db.execution.shards import Claim
 from app.db.places import place_arrays
 from app.domain.jobs.status import TERMINAL
-from app.domain.judging.thoughts import split_thoughts
 from app.domain.providers.model import ChatReply, FinishReason, Usage
 from app.domain.providers.reuse import ReplyOrigin
 
@@ -155,15 +154,13 @@ def _reply(row: Any) -> ChatReply:
     usage = None
     if row.input_tokens is not None:
         usage = Usage(row.input_tokens, row.output_tokens or 0, row.cached_input_tokens or 0)
-    # Those that were kept before thoughts were kept apart have them in their texts.
-    thoughts, answer = split_thoughts(row.text) if row.thoughts is None else (row.thoughts, row.text)
     return ChatReply(
-        text=answer,
+        text=row.text,
         finish_reason=FinishReason.STOP,
         usage=usage,
         model_snapshot=row.model_snapshot,
         system_fingerprint=row.system_fingerprint,
-        thoughts=thoughts,
+        thoughts=row.thoughts,
     )
 
 

@@ -11,9 +11,8 @@ from sqlalchemy.orm import InstrumentedAttribute
 
 from app.db.jobs.jobs import COLUMNS, JobRow, job_row
 from app.db.pages import page_of
-from app.db.tables import UNLISTED, Job, JobResult
+from app.db.tables import Job, JobResult
 from app.domain.jobs.listing import Archived, JobFilter, JobSort
-from app.domain.jobs.status import JobStatus
 
 Key: TypeAlias = datetime | str | float
 """What a list is ordered by, before the id."""
@@ -149,19 +148,6 @@ async def note_figures(
         | {"warnings": json.dumps(list(warnings))}
         | {"usd": took.usd, "unpriced": took.unpriced_calls, "job": job_id, "tenant": tenant},
     )
-
-
-async def lock_unlisted(connection: AsyncConnection) -> tuple[str, str, JobStatus] | None:
-    """Locks a job of which these columns are not filled in; one that somebody holds is passed over.
-
-    Returns:
-        Its tenant, its id, and where it stands.
-    """
-    rows = await connection.execute(
-        text(f"SELECT tenant, id, status FROM jobs WHERE {UNLISTED} LIMIT 1 FOR UPDATE SKIP LOCKED")
-    )
-    row = rows.first()
-    return None if row is None else (row.tenant, row.id, JobStatus(row.status))
 
 
 async def note_parts(connection: AsyncConnection, tenant: str, job_id: str) -> None:

@@ -18,7 +18,7 @@ class InstrumentRef:
         version: For example ``"v1"``.
         content_hash: SHA-256 over its content, in hexadecimal.
         segmenter: Which version splits texts into sentences, for example ``"punkt-en-v1"``; see :mod:`app.domain.instruments.rules`.
-        refusals: Which version tells refusals from responses. Jobs stored before it was kept mean the first, as do those below.
+        refusals: Which version tells refusals from responses.
         injections: Which version recognises texts that address the judge.
         replies: Version of the rules that read judges' replies.
         leave_out: Notes of :mod:`app.domain.judging.text_notes` whose sentences are not judged.
@@ -27,8 +27,8 @@ class InstrumentRef:
     version: str
     content_hash: str
     segmenter: str
-    refusals: str = "refusals-v2"
-    injections: str = "injections-v1"
+    refusals: str
+    injections: str
     replies: str = READER_VERSION
     leave_out: tuple[str, ...] = ()
 

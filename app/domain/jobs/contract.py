@@ -34,7 +34,7 @@ def _is_missing(value: object) -> bool:
 class JobError(Answer):
     """What stopped a job; unknown fields are omitted."""
 
-    model_config = ConfigDict(extra="ignore")  # what earlier releases may have kept
+    model_config = ConfigDict(extra="ignore")  # a later release may have stored more
 
     # In the order in which Postgres gives the keys of what is stored.
     code: str

@@ -49,10 +49,6 @@ class SampleIn(Body):
         " needs for RC_atom.",
     )
 
-    def kept(self) -> dict[str, Any]:
-        """What is kept of it with a job; samples of single responses as they were kept before there were others."""
-        return self.model_dump(exclude={"by"} if self.by == "responses" else set())
-
 
 class UploadTextsIn(Body):
     """The texts of an upload that is ready."""

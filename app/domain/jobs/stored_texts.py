@@ -151,7 +151,7 @@ def choose(offered: StoredTexts, wanted: JobTextsIn, fail: Fail) -> Chosen:
     source = TextSource(
         job=offered.id,
         filter=wanted.filter.chosen,
-        sample=None if wanted.sample is None else wanted.sample.kept(),
+        sample=None if wanted.sample is None else wanted.sample.model_dump(),
         responses=len(texts),
         left_out=sum(map(fits, offered.failed)),
         attributes={

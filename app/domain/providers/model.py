@@ -116,8 +116,7 @@ class Model:
         name: The provider's name for it, possibly with slashes.
         parameters: How it is sampled.
         simulated: Whether its connection leads to the simulator, so that nothing it says describes a real model.
-        takes: Which parameters it took when its job was submitted; ``None`` for a model that is never called, and in jobs
-            from before this was kept.
+        takes: Which parameters it took when its job was submitted; ``None`` for a model that is never called.
         imported: Where its verdicts come from, for a judge that is never called.
         system: Where the system prompt is sent.
         profile: Id of a judge's profile (:mod:`app.domain.judging.profiles`), if it has one.

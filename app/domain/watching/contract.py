@@ -163,8 +163,8 @@ class ScheduleRun(Answer):
     value: float | None = Field(description="The watched value. Kept when the job is deleted.")
     n: int | None = Field(
         None,
-        description="Number of cells that the value is a mean of; of a PersonaScore, personas. `null` in runs"
-        " from before it was kept.",
+        description="Number of cells that the value is a mean of; of a PersonaScore, personas. `null` without"
+        " a value.",
     )
     left_out: int | None = Field(None, description="Number of cells or personas without the value.")
     coverage: float | None = Field(

@@ -281,7 +281,7 @@ GENERATION_COUNTS = (
 
 
 def _record(name: str, type_: ColumnType, meaning: str, path: str = "") -> Column:
-    """A column of what lies there in a record; missing where a step of the path is, as in results from before it was computed."""
+    """A column of what lies there in a record; missing where a step of the path is."""
     steps = (path or name).split(".")
 
     def read(record: Any) -> Value:
@@ -443,7 +443,7 @@ RESPONSE_STATUSES = ("planned", "answered", "refused", "failed", "filtered", "no
 PERSONA_SCORE_COLUMNS = (
     _record("model", _TEXT, "Label of the evaluated model."),
     _record("persona", _TEXT, "Id of the persona."),
-    _record("of", _TEXT, "The same as scope; removed in the next release.", "scope"),
+    _record("scope", _TEXT, "What the score covers: task, or persona for the PersonaScore over all tasks."),
     _record("task", _TEXT, "Id of the task; missing in the row of the PersonaScore."),
     _record("simulated", _BOOLEAN, "Whether the job ran on simulated models."),
     _record("score", _NUMBER, "The score, 1 to 5; missing where it does not exist.", "value"),
@@ -460,7 +460,6 @@ PERSONA_SCORE_COLUMNS = (
         _record(f"responses_{name}", _INTEGER, f"Responses: {name}.", f"responses.{name}")
         for name in RESPONSE_STATUSES
     ),
-    _record("scope", _TEXT, "What the score covers: task, or persona for the PersonaScore over all tasks."),
     *_PERSONA_COLUMNS,
 )
 """One row for each model, persona and PersonaGym task, followed by one for the PersonaScore over the tasks."""

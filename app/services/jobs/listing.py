@@ -1,28 +1,19 @@
 """Lists of jobs with what came out and what it cost, and the columns by which they are ordered."""
 
-import asyncio
 from collections.abc import Sequence
 from typing import NamedTuple
 
-import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from app.db.health import is_away
-from app.db.jobs import jobs, listing
+from app.db.jobs import listing
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.listing import Key, Taken
 from app.domain.jobs.contract import ListedJob
 from app.domain.jobs.listing import JobFilter, JobSort
 from app.domain.providers.usage import Cost
-from app.domain.results.contract import Results
-from app.domain.results.model_scores import ModelScore, model_scores
+from app.domain.results.model_scores import ModelScore
 from app.domain.results.warnings import ResultWarning
 from app.services.jobs.view import shown
-
-log = structlog.get_logger(__name__)
-
-FILLED_AT_ONCE = 50
-"""Jobs whose columns a sweep fills in, at most; the others wait for the next."""
 
 
 class Entry(NamedTuple):
@@ -75,37 +66,3 @@ async def note_results(
         [score.model_dump() for score in scores],
         [warning.model_dump(mode="json") for warning in warnings],
     )
-
-
-async def fill_in(engine: AsyncEngine) -> None:
-    """Fills in the columns by which jobs of earlier releases are listed, and those that ended without results.
-
-    Raises:
-        Exception: If the database is away.
-    """
-    for _ in range(FILLED_AT_ONCE):
-        async with engine.begin() as connection:
-            found = await listing.lock_unlisted(connection)
-            if found is None:
-                return
-            tenant, job_id, status = found
-            await listing.note_parts(connection, tenant, job_id)
-            if status.is_terminal:
-                await note_results(connection, tenant, job_id, *await _noted(connection, tenant, job_id))
-
-
-async def _noted(
-    connection: AsyncConnection, tenant: str, job_id: str
-) -> tuple[list[ModelScore], list[ResultWarning]]:
-    """Scores and warnings of a job's stored results; empty if there are no results, or unreadable ones."""
-    try:
-        document = await jobs.stored_result(connection, tenant, job_id)
-        if document is None:
-            return [], []
-        results = await asyncio.to_thread(Results.read, document)
-        return model_scores(results), results.warnings
-    except Exception as error:
-        if is_away(error):
-            raise
-        log.exception("scores not read", job=job_id)
-        return [], []

@@ -54,10 +54,10 @@ def parameter_warnings(model: Model) -> Iterator[str]:
 
 
 def extra_fields_of(spec: JobSpec) -> str | None:
-    """The version of the list of fields that ``extra`` could have in a job; ``None`` where its models' parameters were not kept."""
+    """The version of the list of fields that ``extra`` could have in a job; ``None`` if it calls no model."""
     return next((model.takes.extra_fields for model in spec.called if model.takes is not None), None)
 
 
 def table_of(spec: JobSpec) -> str | None:
-    """The version of the model table by which a job's parameters are sent; ``None`` in jobs from before it was kept."""
+    """The version of the model table by which a job's parameters are sent; ``None`` if it calls no model."""
     return next((model.takes.table for model in spec.called if model.takes is not None), None)

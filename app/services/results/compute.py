@@ -336,7 +336,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         simulated=job.simulated,  # also where no sentence was judged
         headline=headline(warnings, len(spec.models)),
         warnings=warnings,
-        **in_words(context),
+        **_in_words(context),
         **contract.shown(measured),
         verdict_agreement=agreement,
         **({"persona_scores": []} if graded is None else graded._asdict() | {"preparation": rows.asks}),
@@ -372,7 +372,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
     return Computed(completeness, called, results.document(), model_scores(results), warnings)
 
 
-def in_words(context: JobContext) -> dict[str, Any]:
+def _in_words(context: JobContext) -> dict[str, Any]:
     """Who a job's personas are, and what its dimensions are called, by the fields of results."""
     spec = context.spec
     return {

@@ -61,13 +61,15 @@ async def _count_failure(engine: AsyncEngine, job_id: str, error: Exception) -> 
     """Ends a job that can't be finalized; everything that was recorded stays."""
     async with engine.begin() as connection:
         status = await jobs.lock_job(connection, job_id)
-        if await jobs.count_failed_finalization(connection, job_id) < MAX_FINALIZATIONS:
+        tenant = await jobs.tenant_of_unended(connection, job_id)
+        if tenant is None or await jobs.count_failed_finalization(connection, job_id) < MAX_FINALIZATIONS:
             return
         if status not in {*ACTIVE, *ENDING} or not await settle(connection, job_id, status):
             return
         await shards.bar(connection, job_id)
         to = JobStatus.CANCELLED if status is JobStatus.CANCELLING else JobStatus.FAILED
         await jobs.move(connection, job_id, to=to, reason=INTERNAL_ERROR, error=internal_error(error))
+        await note_results(connection, tenant, job_id, [], [])
 
 
 async def _finalize(engine: AsyncEngine, contexts: JobContexts, job_id: str) -> None:

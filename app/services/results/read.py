@@ -16,7 +16,7 @@ from app.domain.labels.human_agreement import HumanAgreement, HumanStudy
 from app.domain.results.contract import Results, json_text
 from app.services.job_context import JobContexts
 from app.services.results.calibration import CalibrationReader
-from app.services.results.compute import compute_results, in_words
+from app.services.results.compute import compute_results
 from app.services.results.human_agreement import HumanAgreementReader
 
 log = structlog.get_logger(__name__)
@@ -28,10 +28,6 @@ SHOWN_SECONDS = 30.0
 """How long they are shown while newer ones are computed, which takes seconds for a big job; ``computed_at`` says how old they are."""
 
 REMEMBERED_JOBS = 32
-
-_HAS_WORDS, _HEAD = '"personas":[', 20_000
-"""What results have since they tell who the personas are, and in how many characters from the first on: only short fields stand
-before it. In a text of somebody's its quotation marks would be escaped."""
 
 
 @dataclass(slots=True)
@@ -94,7 +90,7 @@ class ResultsReader:
             if job.completeness is not None:
                 stored = await jobs.stored_result(connection, job.tenant, job.id)
                 if stored is not None:
-                    return stored if _HAS_WORDS in stored[:_HEAD] else await self._with_words(job, stored)
+                    return stored
             reopenings = await count_reopenings(connection, job.tenant, job.id)
         state = (job.status.is_terminal, reopenings)
         computed = self._computed.get(job.id)
@@ -110,12 +106,6 @@ class ResultsReader:
             self._renewals.add(renewal)
             renewal.add_done_callback(self._renewals.discard)
         return computed.results
-
-    async def _with_words(self, job: JobRow, stored: str) -> str:
-        """Results of an earlier release, with who the personas are as the job's specification has it."""
-        context = await self._contexts.get(job.tenant, job.id)
-        fields = (f'"{name}":{json_text(value)}' for name, value in in_words(context).items())
-        return f"{stored.removesuffix('}')},{','.join(fields)}}}"
 
     async def read_within(self, job: JobRow, seconds: float) -> str | None:
         """The same, if it takes no longer; ``None`` otherwise, while it goes on for the next reader."""

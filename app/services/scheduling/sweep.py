@@ -20,7 +20,6 @@ from app.domain.jobs.status import ACTIVE
 from app.ports import Queue
 from app.services.batches.shards import form_batches
 from app.services.execution.stopping import MAX_SHARD_FAILURES
-from app.services.jobs.listing import fill_in
 
 log = structlog.get_logger(__name__)
 
@@ -59,8 +58,6 @@ async def sweep(engine: AsyncEngine, queue: Queue, window: int, batch_calls: int
         files = await batch_files.due(connection)
         unfinished = await jobs.any_unfinished(connection)
     await queue.announce_files(files)
-    with _others_go_on("of an earlier release"):
-        await fill_in(engine)
     if not unfinished:  # an idle service needs no more queries
         return Swept(0, 0)
     waiting = await queue.length()

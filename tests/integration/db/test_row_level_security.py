@@ -70,7 +70,7 @@ class TestTables:
                 " AND polcmd = '*' AND polpermissive AND polroles = '{0}'"
             ).fetchall()
         policy = "(tenant = ( SELECT current_setting('assay.tenant'::text, true) AS current_setting))"
-        # A migration that adds a table says so: `enable_rls` in migrations/tenant_wall.py.
+        # A migration that adds a table says so: `enable_rls` in migrations/rls.py.
         assert dict(rows) == {table.name: policy for table in TABLES if table.name not in OF_NO_TENANT}
 
 

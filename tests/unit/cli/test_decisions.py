@@ -19,6 +19,7 @@ COMPARISON = {
     "a": SIDE,
     "b": SIDE | {"job": None, "baseline": "GPT-4o", "model": "GPT-4o", "simulated": False},
     "simulated": True,
+    "unpaired": [],
     "differences": [
         ROW,
         ROW

@@ -4,23 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from app.domain.instruments.dimension import Dimension
 from app.instruments.labels import labelled
 from app.instruments.loader import load_atomic
 from app.instruments.personagym_loader import load_personagym
 
 BUILT_IN = load_atomic().dimensions
-
-
-def as_before(dimension: Dimension) -> Dimension:
-    """As the specifications of earlier releases have it."""
-    return replace(dimension, label="", level_words=())
-
-
-@pytest.mark.parametrize("id_", BUILT_IN)
-def test_a_dimension_of_an_earlier_release_gets_the_words_of_today(id_: str) -> None:
-    assert all(BUILT_IN[id_].level_words)
-    assert labelled(as_before(BUILT_IN[id_])) == BUILT_IN[id_]
 
 
 def test_the_high_end_of_the_prompts_neuroticism_is_shown_as_stability() -> None:
@@ -39,9 +27,8 @@ def test_a_levels_words_name_the_end_of_the_options_that_it_is(id_: str) -> None
 
 
 def test_another_dimension_with_such_an_id_keeps_its_own_words() -> None:
-    own = replace(as_before(BUILT_IN["N"]), name="nostalgia")
+    own = replace(BUILT_IN["N"], name="nostalgia", label="", level_words=())
     assert labelled(own) == own
-    assert labelled(replace(BUILT_IN["N"], label="calm")).display_name == "calm"
 
 
 def test_a_dimension_without_a_label_is_shown_by_its_name() -> None:

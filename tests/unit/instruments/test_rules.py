@@ -13,8 +13,8 @@ def sha256(*parts: object) -> str:
     return hashlib.sha256("\n".join(map(repr, parts)).encode()).hexdigest()
 
 
-def test_every_kind_has_the_version_that_jobs_from_before_mean() -> None:
-    before = RULES.load(InstrumentRef("v1", "", "punkt-en-v1"))
+def test_every_kind_has_its_first_version() -> None:
+    before = RULES.load(InstrumentRef("v1", "", "punkt-en-v1", "refusals-v2", "injections-v1"))
     assert before.segmenter.name == "punkt-en-v1"
     assert (
         before.refusals is load_atomic("v1").refusal
@@ -39,5 +39,5 @@ def test_the_fields_of_extra_are_those_of_v1() -> None:
 
 
 def test_a_version_is_loaded_once_a_process() -> None:
-    names = InstrumentRef("v1", "", RULES.current["segmenter"])
+    names = InstrumentRef("v1", "", RULES.current["segmenter"], "refusals-v2", "injections-v1")
     assert RULES.load(names).segmenter is RULES.load(names).segmenter

@@ -20,7 +20,7 @@ async def test_is_cause_and_remedy_with_their_words_as_text() -> None:
     assert "Stopped. <b>lab</b> rejected the key. Set it." in shown.text
 
 
-async def test_is_the_providers_words_where_an_earlier_release_stopped_it() -> None:
+async def test_is_the_providers_words_without_a_cause() -> None:
     assert "Stopped. HTTP 401." in (await page({"code": "invalid_api_key", "detail": "HTTP 401"})).text
 
 

@@ -158,7 +158,7 @@ class TestTree:
         assert queued.end_time - queued.start_time == 2_000_000_000
         assert queued.end_time == work.start_time
 
-    def test_a_job_from_before_traces_has_one_of_its_own(self) -> None:
+    def test_a_job_without_a_trace_has_one_of_its_own(self) -> None:
         spans = call_under_a_shard(row(), None)
         assert spans["run shard"].parent is None
         assert spans["chat gpt-4o"].context.trace_id == spans["run shard"].context.trace_id

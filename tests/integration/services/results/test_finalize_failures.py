@@ -43,6 +43,7 @@ class TestFinalization:
         assert ended.error is not None
         assert ended.error["detail"] == "an unexpected error occurred"
         assert "log" in ended.error["remedy"]
+        assert await scalar(engine, "SELECT scores FROM jobs") == []
         assert await scalar(engine, "SELECT count(*) FROM responses") == 2
 
     async def test_that_fails_and_then_does_not_leaves_no_trace(

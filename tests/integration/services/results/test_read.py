@@ -76,32 +76,15 @@ class TestResultsOfARunningJob:
 
 
 class TestStoredResults:
-    @pytest.mark.parametrize("earlier", [False, True])
-    async def test_tell_who_the_personas_are_also_if_an_earlier_release_stored_them(
-        self, engine: AsyncEngine, *, earlier: bool
-    ) -> None:
+    async def test_tell_who_the_personas_are(self, engine: AsyncEngine) -> None:
         job = replace(await new_job(engine, personas=("N-low",)), completeness="partial")
         context = await JobContexts(engine).get(TENANT, job.id)
-        document = json.loads((await compute_results(engine, job, context)).document)
-        personas, dimensions = document["personas"], document["dimensions"]
-        if earlier:
-            del document["personas"], document["dimensions"]
-            without = "{label,level_words}"
-            await execute(
-                engine,
-                "UPDATE jobs SET spec = jsonb_set(spec, '{dimensions,0}', (spec #> '{dimensions,0}') - CAST(:words AS text[]))"
-                " WHERE id = :job",
-                words=without,
-                job=job.id,
-            )
+        document = (await compute_results(engine, job, context)).document
         async with engine.begin() as connection:
-            await jobs.store_result(
-                connection, TENANT, job.id, "partial", json.dumps(document, separators=(",", ":"))
-            )
+            await jobs.store_result(connection, TENANT, job.id, "partial", document)
         read = Results.read(await ResultsReader(engine, JobContexts(engine)).read(job))
-        assert [persona.model_dump() for persona in read.personas] == personas
-        assert [dimension.model_dump() for dimension in read.dimensions] == dimensions
-        assert personas == [
+        assert [dimension.id for dimension in read.dimensions] == ["N"]
+        assert [persona.model_dump() for persona in read.personas] == [
             {
                 "id": "N-low",
                 "description": "neurotic person",

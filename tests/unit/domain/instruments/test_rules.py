@@ -1,4 +1,4 @@
-"""Versions of rules, and what a specification from before they were kept means."""
+"""Versions of rules, and a specification that names them."""
 
 import pytest
 
@@ -38,16 +38,6 @@ class TestSpecification:
         spec = resolved().spec
         assert names(spec.instrument) == OLD
         assert names(decode_spec(encode_spec(spec)).instrument) == OLD
-
-    def test_from_before_means_the_first_versions(self) -> None:
-        encoded = encode_spec(resolved().spec)
-        for kind in ("refusals", "injections"):
-            del encoded["instrument"][kind]
-        for model in (*encoded["models"], *encoded["judges"]):
-            del model["takes"]["extra_fields"]
-        spec = decode_spec(encoded)
-        assert names(spec.instrument) == OLD
-        assert {model.takes.extra_fields for model in spec.called if model.takes} == {"extra-v1"}
 
     @pytest.mark.parametrize("kind", OLD)
     def test_an_unknown_version_is_refused_with_the_known_ones(self, kind: str) -> None:

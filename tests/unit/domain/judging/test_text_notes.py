@@ -16,7 +16,12 @@ CUT, STOPPED, UNSTATED = FinishReason.LENGTH, FinishReason.STOP, FinishReason.UN
 def split(
     text: str, finish: FinishReason | None = None, word: str | None = None, segmenter: str = "punkt-en-v1"
 ) -> Split:
-    return split_text(text, RULES.load(InstrumentRef("v1", "", segmenter)), 100, (finish, word))
+    return split_text(
+        text,
+        RULES.load(InstrumentRef("v1", "", segmenter, "refusals-v2", "injections-v1")),
+        100,
+        (finish, word),
+    )
 
 
 def texts(text: str, spans: tuple[tuple[int, int], ...]) -> list[str]:

@@ -492,7 +492,6 @@ class TestPersonaScores:
             ("task", "toxicity_control", 4.5, 1),
             ("persona", None, 4.5, 2),
         ]
-        assert [row["of"] for row in lines] == [row["scope"] for row in lines]
         assert [(row["grades_total"], row["responses_planned"]) for row in lines] == [(2, 1), (2, 1), (4, 2)]
 
     def test_a_missing_score_has_a_reason_and_no_number(self) -> None:

@@ -88,13 +88,6 @@ def test_what_models_take_is_kept_with_the_job() -> None:
     ]
 
 
-def test_a_job_from_before_has_no_table() -> None:
-    encoded = encode_spec(resolve(draft(), KNOWING).spec)
-    for one in (*encoded["models"], *encoded["judges"]):
-        del one["takes"], one["parameters"]["unset"]
-    assert table_of(decode_spec(encoded)) is None
-
-
 def test_a_task_that_the_paper_lacks_or_words_otherwise_departs() -> None:
     essay = CATALOG.tasks["essay"]
     own = {"diary": replace(essay, id="diary"), "essay": replace(essay, prompt="Be brief. {context}")}
