@@ -272,10 +272,10 @@ class RefusalFile(Form):
         return self
 
     def to_domain(self) -> RefusalRules:
-        """Return the rules, compiled.
+        """Return the rules.
 
         Raises:
-            ValueError: If a pattern names an unknown term or is no regular expression.
+            ValueError: If a pattern names an unknown term.
         """
         return RefusalRules(
             self.window,

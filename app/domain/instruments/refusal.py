@@ -1,9 +1,10 @@
 """Tells refusals from responses before any judging, and counts sentences in which a response leaves its role."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from app.domain.instruments.segmentation import Unit
 
@@ -110,25 +111,25 @@ class _Language:
             rf"(?:{_any_of(rules.model, known)}|{leaving}.{{0,{_REMARK}}}?{aside}"
             rf"|({_any_of(rules.either, known)}))"
         )
-        self.script = None if rules.script is None else _compile(rules.script)
-        self.refusal = _compile(before + refusal)
-        self.likely = _compile(before + _any_of(rules.likely, known))
-        self.aside = _compile(aside)
-        self.whole = _compile(rf"(?:{before}{_any_of(rules.whole, known)}{_CLOSING}){{1,2}}")
+        self.script = None if rules.script is None else _Pattern(rules.script)
+        self.refusal = _Pattern(before + refusal)
+        self.likely = _Pattern(before + _any_of(rules.likely, known))
+        self.aside = _Pattern(aside)
+        self.whole = _Pattern(rf"(?:{before}{_any_of(rules.whole, known)}{_CLOSING}){{1,2}}")
         self.alone = rules.alone
         self._signs = rules.signs
         self._refusal_signs = rules.refusal_signs
         self._declining_signs, self._meta_signs = rules.declining_signs, rules.meta_signs
-        self._named = [_compile(_loose(_any_of((each,), known))) for each in rules.named]
-        self.disclosure = _compile(_any_of(rules.disclosure + rules.named + rules.leaving, known))
+        self._named = [_Pattern(_loose(_any_of((each,), known))) for each in rules.named]
+        self.disclosure = _Pattern(_any_of(rules.disclosure + rules.named + rules.leaving, known))
         self._preface_signs = rules.preface_signs
-        self._preface = _compile(_BEFORE_PREFACE + _any_of(rules.preface, known))
-        self._declining = _compile(_any_of(rules.declining, known))
-        self._meta = _compile(_any_of(rules.meta, known))
-        self._doubt = _compile(_any_of(rules.doubt, known))
-        self._making = _compile(_any_of(rules.making, known))
-        self._charged = _compile(_any_of(rules.charged, known))
-        self._answered = _compile(known.get("answered", "(?!)"))
+        self._preface = _Pattern(_BEFORE_PREFACE + _any_of(rules.preface, known))
+        self._declining = _Pattern(_any_of(rules.declining, known))
+        self._meta = _Pattern(_any_of(rules.meta, known))
+        self._doubt = _Pattern(_any_of(rules.doubt, known))
+        self._making = _Pattern(_any_of(rules.making, known))
+        self._charged = _Pattern(_any_of(rules.charged, known))
+        self._answered = _Pattern(known.get("answered", "(?!)"))
 
     def may_refuse(self, text: str) -> bool:
         """Tell whether a sentence of a text may refuse."""
@@ -190,7 +191,7 @@ class RefusalRules:
         terms: Alternatives by name for the patterns of all languages.
 
     Raises:
-        ValueError: If a pattern names an unknown term or is no regular expression.
+        ValueError: If a pattern names an unknown term; when a pattern is first used, if it is no regular expression.
     """
 
     window: int
@@ -202,10 +203,10 @@ class RefusalRules:
     terms: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     _latin: tuple[_Language, ...] = field(init=False, repr=False, compare=False)
     _other: tuple[_Language, ...] = field(init=False, repr=False, compare=False)
-    _remark: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    _marked: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    _in_story: re.Pattern[str] = field(init=False, repr=False, compare=False)
-    _hearsay: re.Pattern[str] = field(init=False, repr=False, compare=False)
+    _remark: "_Pattern" = field(init=False, repr=False, compare=False)
+    _marked: "_Pattern" = field(init=False, repr=False, compare=False)
+    _in_story: "_Pattern" = field(init=False, repr=False, compare=False)
+    _hearsay: "_Pattern" = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         shared = {name: _any_of(alternatives, {}) for name, alternatives in self.terms.items()}
@@ -214,10 +215,10 @@ class RefusalRules:
         compiled = {
             "_latin": tuple(each for each in languages if each.script is None),
             "_other": tuple(each for each in languages if each.script is not None),
-            "_remark": _compile(_BRACKET + marks),
-            "_marked": _compile(rf"\W*{marks}\s*[:\-\u2013\uff1a*]"),
-            "_in_story": _compile(_any_of(self.in_story, {})),
-            "_hearsay": _compile(_any_of(self.hearsay, {})),
+            "_remark": _Pattern(_BRACKET + marks),
+            "_marked": _Pattern(rf"\W*{marks}\s*[:\-\u2013\uff1a*]"),
+            "_in_story": _Pattern(_any_of(self.in_story, {})),
+            "_hearsay": _Pattern(_any_of(self.hearsay, {})),
         }
         for name, value in compiled.items():
             object.__setattr__(self, name, value)
@@ -332,7 +333,7 @@ def _has_any(text: str, signs: Iterable[str]) -> bool:
 
 
 def _beginnings(
-    text: str, start: int, most: int, patterns: Sequence[re.Pattern[str]]
+    text: str, start: int, most: int, patterns: Sequence["_Pattern"]
 ) -> tuple[list[re.Match[str]], int]:
     """The matches with which sentences begin, after quotation marks and the like; and where the other sentences begin."""
     places = list(_sentences(text, start, most))
@@ -374,13 +375,27 @@ def _loose(pattern: str) -> str:
     return pattern.replace(r"(?:\b", "(?:").replace("(?:^|", "(?:|").replace("|$", "|")
 
 
-def _compile(pattern: str) -> re.Pattern[str]:
-    """Compiles a pattern.
+class _Pattern:
+    """A regular expression that is compiled when it is first used: compiling all takes a process a quarter of a second.
 
-    Raises:
-        ValueError: If it is no regular expression.
+    Its methods are those of :class:`re.Pattern`; they raise ``ValueError`` if it is no regular expression.
     """
-    try:
-        return re.compile(pattern)
-    except re.error as error:
-        raise ValueError(f"not a regular expression: {error}") from error
+
+    search: Callable[[str], re.Match[str] | None]
+    match: Callable[..., re.Match[str] | None]
+    fullmatch: Callable[..., re.Match[str] | None]
+    finditer: Callable[[str], Iterator[re.Match[str]]]
+
+    def __init__(self, pattern: str) -> None:
+        self._pattern = pattern
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in _Pattern.__annotations__:
+            raise AttributeError(name)
+        try:
+            compiled = re.compile(self._pattern)
+        except re.error as error:
+            raise ValueError(f"not a regular expression: {error}") from error
+        for method in _Pattern.__annotations__:
+            setattr(self, method, getattr(compiled, method))
+        return getattr(compiled, name)

@@ -155,4 +155,9 @@ class TestRules:
     )
     def test_a_wrong_pattern_is_an_error(self, pattern: str, message: str) -> None:
         with pytest.raises(ValueError, match=message):
-            RefusalRules(9, 1, {"en": LanguageRules(terms={}, lead_ins=("so",), model=(pattern,))})
+            self.refuses_by(pattern)
+
+    @staticmethod
+    def refuses_by(pattern: str) -> bool:
+        rules = RefusalRules(9, 1, {"en": LanguageRules(terms={}, lead_ins=("so",), model=(pattern,))})
+        return rules.is_refusal("So no.")
