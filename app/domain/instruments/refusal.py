@@ -381,7 +381,7 @@ class _Pattern:
     Its methods are those of :class:`re.Pattern`; they raise ``ValueError`` if it is no regular expression.
     """
 
-    search: Callable[[str], re.Match[str] | None]
+    search: Callable[..., re.Match[str] | None]
     match: Callable[..., re.Match[str] | None]
     fullmatch: Callable[..., re.Match[str] | None]
     finditer: Callable[[str], Iterator[re.Match[str]]]
