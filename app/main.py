@@ -108,7 +108,7 @@ from app.services.results.read import ResultsReader
 from app.services.results.reports import ReportPages
 from app.services.uploads.uploads import UploadDependencies
 from app.services.webhooks.webhooks import WebhookDependencies, note_reader_end
-from app.settings import PEPPER_BYTES, Settings, StartError, load_settings
+from app.settings import PEPPER_BYTES, Settings, StartError, cache_folders, load_settings
 from app.telemetry import tracing
 from app.telemetry.board import MetricsBoard
 from app.telemetry.metrics import count_request
@@ -332,7 +332,9 @@ def _services(settings: Settings) -> Services:
         book=book,
     )
     results = ResultsReader(engine, contexts)
-    readers = ReaderPool("app.services.file_readers:prepare", partial(note_reader_end, engine))
+    readers = ReaderPool(
+        "app.services.file_readers:prepare", partial(note_reader_end, engine), cache_folders()
+    )
     progress, holds = RecentProgress(engine), partial(read_holds, redis)
     return Services(
         engine=engine,
@@ -393,7 +395,7 @@ def _services(settings: Settings) -> Services:
         large_answers=Turns(6, 3, waiting=64),
         figure_turns=Turns(2, 1, waiting=8, seconds=20),
         report_turns=Turns(2, 1),
-        reports=ReportPages(engine),
+        reports=ReportPages(engine, readers),
         ready_workers=board.ready,
         troubles=board.troubles,
         database=DatabaseCheck(engine),

@@ -611,3 +611,9 @@ def _wrong(error: "ErrorDetails") -> str:
 def environment() -> Mapping[str, str]:
     """The process environment, for the connections' key variables that the operator's file names; each may be given as a file."""
     return _Environment()
+
+
+def cache_folders() -> dict[str, str]:
+    """Return the variables that say where matplotlib keeps its list of fonts, without which it would look for fonts at each start."""
+    names = ("HOME", "MPLCONFIGDIR", "XDG_CACHE_HOME", "XDG_CONFIG_HOME")
+    return {name: os.environ[name] for name in names if name in os.environ}

@@ -24,6 +24,7 @@ from app.domain.results.totals import summarize
 from app.domain.results.verdict_agreement import JointScores, verdict_agreement
 from app.domain.statistics.cells import estimate_cell
 from app.domain.statistics.groups import PersonaSample
+from app.reports.material import Published
 from app.services.results.baselines import BaselineFilter, baselines
 
 SCALE = Scale()
@@ -61,13 +62,15 @@ def main() -> None:
         compare(_item_figures(scores, "model 0"), _item_figures(scores, "model 1"))
     statistics = steps.total
     with steps.step("figures (not among them)"):
+        published = Published.beside(study, baselines(BaselineFilter()))
         for name in FIGURES:
             figure_file(
                 study,
                 name,
                 model="model 0",
                 distances=[],
-                baselines=baselines(BaselineFilter()),
+                among=published.among,
+                accuracy=published.accuracy,
                 file_format="svg",
                 theme=None,
             )

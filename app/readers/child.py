@@ -1,7 +1,7 @@
-"""The processes that read strangers' files: one that is ready to be copied, and its copies, each of which does task after task.
+"""The processes that read strangers' files and draw reports: one that is ready to be copied, and its copies, which do task after task.
 
-``python -m app.readers.child MODULE…`` imports the modules and forks whenever its parent sends it one end of a socket. It has no
-secret in its environment, and ends with all copies when its parent ends.
+``python -m app.readers.child SOCKET MODULE:FUNCTION`` calls the function, and forks whenever its parent sends it one end of a socket.
+It has no secret in its environment, and ends with all copies when its parent ends.
 """
 
 import gc
@@ -19,6 +19,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
@@ -35,9 +36,11 @@ RANGE = struct.Struct(">QI")
 """The bytes that a copy needs: where they begin, and how many."""
 BUFFER_BYTES = 512 * 1024
 NICENESS = 5
+NAME_BYTES = 200
+"""Longest name of a function that prepares copies."""
 
 Work = Callable[..., Iterator[bytes]]
-"""Reads a file and yields results; each `yield` gives the parent's answer to the result before."""
+"""Reads a file, or draws what is in it, and yields results; each `yield` gives the parent's answer to the result before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +170,7 @@ def _serve(connection: socket.socket) -> NoReturn:
 
 
 def _fork_on_request(parent: socket.socket) -> None:
-    """Fork for each socket that the parent sends, and report each copy that ended; return when the parent has ended."""
+    """Fork for each socket that the parent sends, prepared as it says, and report each copy that ended; return when the parent has ended."""
     woken, wake = socket.socketpair()
     for each in (woken, wake):
         each.setblocking(False)
@@ -183,9 +186,10 @@ def _fork_on_request(parent: socket.socket) -> None:
             _report_ended(parent)
         if parent not in ready:
             continue
-        request, sockets, *_ = socket.recv_fds(parent, 1, 1)
+        request, sockets, *_ = socket.recv_fds(parent, NAME_BYTES, 1)
         if not request:
             return
+        _prepare(request.decode())
         if os.fork() == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -203,13 +207,19 @@ def _report_ended(parent: socket.socket) -> None:
                 parent.send(ENDED.pack(ended[0], os.waitstatus_to_exitcode(ended[1])))
 
 
+@cache
+def _prepare(name: str) -> None:
+    """Call a function, ``module:function``, once; what it loads is shared with later copies."""
+    module, _, function = name.partition(":")
+    getattr(import_module(module), function)()
+    gc.freeze()
+
+
 def main() -> None:
     """Prepare, then fork until the parent ends."""
     parent = socket.socket(fileno=int(sys.argv[1]))
     os.nice(NICENESS)
-    module, _, function = sys.argv[2].partition(":")
-    getattr(import_module(module), function)()
-    gc.freeze()
+    _prepare(sys.argv[2])
     try:
         _fork_on_request(parent)
     finally:

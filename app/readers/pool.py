@@ -1,4 +1,4 @@
-"""Runs readers of strangers' files in child processes, with bounds on time and memory and places for each tenant."""
+"""Reads strangers' files and draws reports in child processes, with bounds on time and memory and places for each tenant."""
 
 import asyncio
 import json
@@ -9,9 +9,12 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Sequence
-from contextlib import aclosing, suppress
+from collections import defaultdict
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
@@ -30,8 +33,8 @@ SHORT_BYTES = 64 * 1024
 """A file of so many bytes goes to the child with its task."""
 SMALL_BYTES = 8 * 1024 * 1024
 """A file of more bytes is large."""
-SMALL_PLACES, SMALL_MEMORY, LARGE_MEMORY = 2, 120 * 1024 * 1024, 240 * 1024 * 1024
-"""Two small files and a large one are read at a time; so much memory may each take."""
+IDLE_SECONDS = 5.0
+"""A child that draws ends when it has been idle for so long."""
 ALL_MEMORY = 288 * 1024 * 1024
 """Bytes that all may take; beyond it the largest is ended, and tried again."""
 KEPT_MEMORY = 32 * 1024 * 1024
@@ -53,8 +56,29 @@ VARIABLES = {
     "MALLOC_ARENA_MAX": "1",
     "JE_ARROW_MALLOC_CONF": "background_thread:false",
 }
-"""All that readers have of an environment: settings hold secrets. One thread, so that the process can be copied, and the
-system's allocator, which gives memory back."""
+"""With the given folders all that children have of an environment: settings hold secrets. One thread, so that the process can be
+copied, and the system's allocator, which gives memory back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of task.
+
+    Attributes:
+        places: Tasks at a time.
+        memory: Bytes of memory that a task may take.
+        drawing: Name of a function, ``module:function``, that imports what draws; empty for tasks that read files. Children that draw
+            never read a stranger's file.
+    """
+
+    places: int
+    memory: int
+    drawing: str = ""
+
+
+SMALL = Kind(2, 120 * 1024 * 1024)
+"""Reads a file of at most :data:`SMALL_BYTES`."""
+LARGE = Kind(1, 240 * 1024 * 1024)
 
 
 class Source(Protocol):
@@ -102,7 +126,7 @@ class _WrongFileError(Exception):
         self.errors = errors
 
 
-class _BeyondLimitError(InvalidJobError):
+class BeyondLimitError(InvalidJobError):
     """A file that its reader can't read within its limits."""
 
     def __init__(self, limit: str, words: str) -> None:
@@ -179,21 +203,28 @@ def _processor_seconds(pid: int) -> float:
 
 
 class ReaderPool:
-    """Child processes that read files, each one file at a time.
+    """Child processes that read files and draw, each one task at a time.
 
     Args:
-        prepare: Name of a function, ``module:function``, that imports and loads what the readers need.
+        prepare: Name of a function, ``module:function``, that imports and loads what all children need.
         on_end: Called with the tenant and the limit when a file exceeds a limit of its reader or crashes it.
+        folders: Variables that name the folders of libraries' caches.
     """
 
-    def __init__(self, prepare: str, on_end: Callable[[str, str], Awaitable[None]] | None = None) -> None:
+    def __init__(
+        self,
+        prepare: str,
+        on_end: Callable[[str, str], Awaitable[None]] | None = None,
+        folders: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._prepare = prepare
+        self._folders = folders
         self._on_end = on_end
-        self._idle: list[_Child] = []
+        self._idle: defaultdict[str, dict[_Child, asyncio.TimerHandle | None]] = defaultdict(dict)
         self._origin: _Origin | None = None
         self._starting = asyncio.Lock()
         self._tenants: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._small, self._large = asyncio.Semaphore(SMALL_PLACES), asyncio.Semaphore(1)
+        self._places: dict[Kind, asyncio.Semaphore] = {}
         self._running: set[_Child] = set()
 
     async def start(self) -> None:
@@ -202,18 +233,20 @@ class ReaderPool:
             if self._origin is not None and self._origin.has_ended():
                 await self._origin.close()
                 self._origin = None
-            self._origin = self._origin or _Origin(self._prepare)
+            self._origin = self._origin or _Origin(self._prepare, self._folders)
 
     async def close(self) -> None:
         """End all processes."""
-        while self._idle:
-            one = self._idle.pop()
-            one.end()
-            await one.closed()
+        for drawing in self._idle:
+            while one := self._idle_child(drawing):
+                one.end()
+                await one.closed()
         if self._origin is not None:
             await self._origin.close()
 
-    async def whole(self, tenant: str, source: Source, work: Work, *arguments: Any) -> bytes:
+    async def whole(
+        self, tenant: str, source: Source, work: Work, *arguments: Any, kind: Kind | None = None
+    ) -> bytes:
         """Return all results of a reader.
 
         Raises:
@@ -222,31 +255,36 @@ class ReaderPool:
         """
 
         async def once() -> bytes:
-            async with aclosing(self.run(tenant, source, work, *arguments)) as results:
+            async with aclosing(self.run(tenant, source, work, *arguments, kind=kind)) as results:
                 return b"".join([each async for each in results])
 
         return await twice(once)
 
     async def run(
-        self, tenant: str, source: Source, work: Work, *arguments: Any, large: bool = False
+        self, tenant: str, source: Source, work: Work, *arguments: Any, kind: Kind | None = None
     ) -> AsyncGenerator[bytes, bytes | None]:
         """Yield the results of a reader as it gives them. The bytes sent for a result are what its `yield` returns.
 
-        Closing the generator ends the reader. A tenant's files are read one after the other, and one large file at a time.
+        Closing the generator ends the reader. A tenant's files are read one after the other; whoever draws gives tenants turns.
+
+        Args:
+            tenant: The tenant.
+            source: The file.
+            work: Reads it.
+            *arguments: Its other arguments.
+            kind: Its kind, by default that of the file's size.
 
         Raises:
             InvalidJobError: If the file is wrong or exceeds a limit.
             ReaderCrashError: If it ends the reader.
             ReaderLostError: If something else ends the reader.
         """
-        large = large or source.size > SMALL_BYTES
-        memory = LARGE_MEMORY if large else SMALL_MEMORY
+        kind = kind or (LARGE if source.size > SMALL_BYTES else SMALL)
         seconds = CPU_SECONDS + source.size / BYTES_A_SECOND
-        place = self._large if large else self._small
-        async with self._tenants.setdefault(tenant, asyncio.Lock()), place:
+        async with self._place(tenant, kind):
             content = await source.read_at(0, source.size) if source.size <= SHORT_BYTES else b""
-            task = Task(work, arguments, source.size, content, memory, seconds)
-            one, reusable = await self._child(), False
+            task = Task(work, arguments, source.size, content, kind.memory, seconds)
+            one, reusable = await self._child(kind.drawing), False
             self._running.add(one)
             try:
                 async with aclosing(_results(_Allowance(one, task, self._running), source)) as results:
@@ -258,45 +296,70 @@ class ReaderPool:
             except _WrongFileError as error:
                 reusable = True
                 raise InvalidJobError(error.errors) from error
-            except _BeyondLimitError as error:
+            except BeyondLimitError as error:
                 one.end()  # before anything is awaited: nobody watches it any more
-                await self._report(tenant, error.limit)
+                await self._report(tenant, kind, error.limit)
                 raise
             except _EndedError as error:
                 cause = await _cause(one)
                 if isinstance(cause, ReaderCrashError):
-                    await self._report(tenant, "crash")
+                    await self._report(tenant, kind, "crash")
                 raise cause from error
             finally:
                 self._running.discard(one)
                 if reusable and one.memory() <= KEPT_MEMORY:
-                    self._idle.append(one)
+                    self._keep(one, kind.drawing)
                 else:
                     one.end()
 
-    async def _report(self, tenant: str, limit: str) -> None:
+    @asynccontextmanager
+    async def _place(self, tenant: str, kind: Kind) -> AsyncIterator[None]:
+        places = self._places.setdefault(kind, asyncio.Semaphore(kind.places))
+        turn: AbstractAsyncContextManager[None] = nullcontext()
+        if not kind.drawing:
+            turn = self._tenants.setdefault(tenant, asyncio.Lock())
+        async with turn, places:
+            yield
+
+    async def _report(self, tenant: str, kind: Kind, limit: str) -> None:
         READER_ENDS.labels(limit).inc()
-        if self._on_end is not None:
+        if self._on_end is not None and not kind.drawing:
             await self._on_end(tenant, limit)
 
-    async def _child(self) -> _Child:
-        while self._idle:
-            one = self._idle.pop()
+    def _keep(self, one: _Child, drawing: str) -> None:
+        loop = asyncio.get_running_loop()
+        end = loop.call_later(IDLE_SECONDS, self._end_idle, one, drawing) if drawing else None
+        self._idle[drawing][one] = end
+
+    def _end_idle(self, one: _Child, drawing: str) -> None:
+        del self._idle[drawing][one]
+        one.end()
+
+    def _idle_child(self, drawing: str) -> _Child | None:
+        if not self._idle[drawing]:
+            return None
+        one, end = self._idle[drawing].popitem()
+        if end is not None:
+            end.cancel()
+        return one
+
+    async def _child(self, drawing: str) -> _Child:
+        while one := self._idle_child(drawing):
             if not one.has_ended():
                 return one
             one.end()
         with suppress(OSError, EOFError, TimeoutError):  # the process that is copied has just ended
-            return await self._copy()
+            return await self._copy(drawing)
         try:
-            return await self._copy()
+            return await self._copy(drawing)
         except (OSError, EOFError, TimeoutError) as error:
             raise ReaderLostError(LOST) from error
 
-    async def _copy(self) -> _Child:
+    async def _copy(self, drawing: str) -> _Child:
         await self.start()
         assert self._origin is not None  # noqa: S101 - it has started
         try:
-            return await self._origin.copy()
+            return await self._origin.copy(drawing or self._prepare)
         except (OSError, EOFError, TimeoutError):
             await self._origin.close()
             raise
@@ -314,7 +377,7 @@ async def twice(read: Callable[[], Awaitable[T]]) -> T:
     try:
         return await read()
     except ReaderCrashError as error:
-        raise InvalidJobError([FieldError("", CRASHED)]) from error
+        raise BeyondLimitError("crash", CRASHED) from error
 
 
 async def _cause(one: _Child) -> Exception:
@@ -344,7 +407,7 @@ async def _results(allowance: "_Allowance", source: Source) -> AsyncGenerator[by
                 raise _beyond_memory(task)
             elif kind == child.FAILED:
                 log.error("a reader failed", error=payload.decode(errors="replace"))
-                raise _BeyondLimitError("failure", FAILED)
+                raise BeyondLimitError("failure", FAILED)
             else:
                 return
     except (asyncio.IncompleteReadError, ConnectionError) as error:
@@ -388,23 +451,23 @@ class _Allowance:
             raise _beyond("time", f"takes more than {WALL_FACTOR * task.seconds:.0f} s to read")
 
 
-def _beyond_memory(task: Task) -> _BeyondLimitError:
+def _beyond_memory(task: Task) -> BeyondLimitError:
     return _beyond("memory", f"takes more than {task.memory // 2**20} MiB of memory to read")
 
 
-def _beyond(limit: str, words: str) -> _BeyondLimitError:
-    return _BeyondLimitError(limit, f"{words}; divide the file")
+def _beyond(limit: str, words: str) -> BeyondLimitError:
+    return BeyondLimitError(limit, f"{words}; divide the file")
 
 
 class _Origin:
     """The process that the children are copies of."""
 
-    def __init__(self, prepare: str) -> None:
+    def __init__(self, prepare: str, folders: Mapping[str, str]) -> None:
         self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         command = [sys.executable, "-P", "-m", "app.readers.child", str(theirs.fileno()), prepare]
         self._process = subprocess.Popen(  # noqa: S603 - our own
             command,
-            env=VARIABLES,
+            env={**VARIABLES, **folders},
             cwd=FOLDER,
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
@@ -418,8 +481,8 @@ class _Origin:
     def has_ended(self) -> bool:
         return self._process.poll() is not None
 
-    async def copy(self) -> _Child:
-        """Return a new child.
+    async def copy(self, prepare: str) -> _Child:
+        """Return a new child, after this function was called.
 
         Raises:
             Exception: If there is none soon.
@@ -427,7 +490,7 @@ class _Origin:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                socket.send_fds(self._channel, [b"."], [theirs.fileno()])
+                socket.send_fds(self._channel, [prepare.encode()], [theirs.fileno()])
         except OSError:
             ours.close()
             raise

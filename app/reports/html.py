@@ -1,45 +1,29 @@
 """The report that people read: one self-contained HTML page that loads nothing and runs only its own script."""
 
-import asyncio
 import base64
 import json
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 from functools import cache
 from hashlib import sha256
-from types import MappingProxyType
-from typing import Any
 
 from jinja2 import Environment, Template
 from markupsafe import Markup
 
-from app.domain.judging.judged_response import JudgedResponse
-from app.domain.labels.human_agreement import HumanStudy
-from app.domain.personagym.environments import Environments
-from app.domain.results.baseline_figures import BaselineFigures
-from app.domain.results.baselines import Baselines
-from app.domain.results.by_instruction import ByInstruction
 from app.domain.results.comparison import ACC_ATOM, PERSONA_SCORE
 from app.domain.results.contract import Results
-from app.domain.results.gate import Held
-from app.domain.results.model_groups import Attributes, ModelGroup
-from app.reports.subprocess_file import made_apart
-from app.reports.views.accuracy import Scatter, scatters
-from app.reports.views.cards import Card, make_card, worst_sentence
+from app.reports.figures import plots
+from app.reports.figures.plot import inline_svg
+from app.reports.material import Material
+from app.reports.views.cards import Card, worst_sentence
 from app.reports.views.coefficients import coefficients
 from app.reports.views.control import smallest_gains
 from app.reports.views.distributions import distributions
-from app.reports.views.groups import shown_groups
 from app.reports.views.human_study import study_tables
 from app.reports.views.in_words import InWords
 from app.reports.views.instructions import instruction_tables
-from app.reports.views.leaderboard import Leaderboard, leaderboards
-from app.reports.views.lengths import LengthTable, length_table
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import PersonaScores, persona_scores, score_step
-from app.reports.views.response_sample import ResponseSample
 from app.reports.views.run_matrices import run_matrices, varying_cells
 from app.reports.views.summary import (
     DECIMALS,
@@ -58,8 +42,7 @@ from app.reports.views.top_comparison import (
 from app.web.templates import make_environment, page_script, style_sheet
 
 FOLDER = "report"
-
-Json = Mapping[str, Any]
+TEMPLATES = "report.html.j2", "card.html.j2", "sections/heat_map.html.j2", "sections/responses.html.j2"
 
 PAGE_BYTES, FEWEST_RESPONSE_BYTES = 2_000_000, 200_000
 """What a page may take, and what its responses take of it even where all else leaves them less."""
@@ -73,140 +56,11 @@ CELL_PLOTS = 4
 """Models, from the first on, whose scores are drawn cell by cell; some 45 kB each in a job of the paper's size."""
 WEAKEST_CELLS = 5
 MOST_PERSONAS = 200
-APART_CHARACTERS = 250_000
-"""Of results, from which on a page is rendered by a process of its own: what figures of so many cells leave for Python's garbage collector
-holds up everybody else in this one. For a smaller page it would take longer to start that process than to render it."""
-_PAGES = ThreadPoolExecutor(1, thread_name_prefix="reports")
-"""A page takes seconds of a core: so many at a time, and none on the threads that everything else uses."""
-RESPONSES_A_STEP = 50
-"""After so many responses, some 5 ms, whoever else uses the event loop gets a turn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Material:
-    """What a page is made of.
-
-    Attributes:
-        results: The results as JSON text, which another process is handed faster than their model.
-        sample: The responses that may be shown.
-        distances: Run-by-run distances of :func:`~app.reports.views.run_matrices.varying_cells`, for them to be drawn.
-        among: The job's figures among published ones.
-        calibrated: Each model's figures as people would give them; see :mod:`app.services.results.calibration`.
-        error: What stopped the job, if anything did.
-        study: How far people agree with the judges.
-        by_instruction: The results by persona instruction.
-        accuracy: ACC against ACC_atom of its cells and of published ones.
-        lengths: How long its responses and published ones are.
-        environments: Those of its personas.
-        service: Where the service is reached, for links from a saved page.
-        beside: How what judged it differs from what judged published figures, by the paper's id.
-        groups: Its models, alone and by their attributes, where there is something to group.
-        published_groups: Those of published models.
-        held: What the job's thresholds say of it.
-    """
-
-    results: str
-    sample: ResponseSample
-    distances: Sequence[Json]
-    among: Sequence[Leaderboard]
-    calibrated: Sequence[Json]
-    error: Json | None
-    study: HumanStudy | None
-    service: str
-    beside: Mapping[str, Sequence[str]]
-    by_instruction: ByInstruction | None = None
-    accuracy: Sequence[Scatter] = ()
-    lengths: LengthTable | None = None
-    environments: Environments | None = None
-    groups: Sequence[ModelGroup] = ()
-    published_groups: Sequence[ModelGroup] = ()
-    held: Held | None = None
-
-
-async def html_report(
-    results: str,
-    responses: AsyncIterator[JudgedResponse],
-    distances: Sequence[Json] = (),
-    baselines: Baselines | None = None,
-    calibrated: Sequence[Json] = (),
-    error: Json | None = None,
-    study: HumanStudy | None = None,
-    by_instruction: ByInstruction | None = None,
-    environments: Environments | None = None,
-    attributes: Attributes = MappingProxyType({}),
-    held: Held | None = None,
-    named: Sequence[BaselineFigures] = (),
-    *,
-    service: str = "",
-    beside: Mapping[str, Sequence[str]] | None = None,
-) -> bytes:
-    """A job's report as one HTML file.
-
-    Args:
-        results: The results as JSON text.
-        responses: All of the job's responses; read once, of which a bounded number is kept.
-        distances: See :class:`Material`.
-        baselines: All published figures, for the job's to stand among.
-        calibrated: See :class:`Material`.
-        error: See :class:`Material`.
-        study: See :class:`Material`.
-        by_instruction: See :class:`Material`.
-        environments: See :class:`Material`.
-        attributes: What is known of its models.
-        held: See :class:`Material`.
-        named: Baselines of one's own, for the job's figures to stand among too.
-        service: See :class:`Material`.
-        beside: See :class:`Material`.
-
-    Returns:
-        The page, under 2 MB but for jobs of thousands of cells. The same results and responses give the same page.
-    """
-    found = await asyncio.to_thread(Results.read, results)
-    level_bounds, words = LevelBounds.of(found.cells), InWords.of(found)
-    worst = found.worst_sentence
-    sample = ResponseSample(_texts(found), None if worst is None else worst.response)
-    async for response in responses:
-        sample.add(make_card(response, level_bounds, words))
-        if sample.seen % RESPONSES_A_STEP == 0:
-            await asyncio.sleep(0)
-    accuracy = await asyncio.to_thread(scatters, found, baselines)
-    among = [] if baselines is None else await asyncio.to_thread(leaderboards, found, baselines, named)
-    material = Material(
-        results,
-        sample,
-        distances,
-        among,
-        calibrated,
-        error,
-        study,
-        service,
-        beside or {},
-        by_instruction,
-        accuracy,
-        length_table(found, baselines),
-        environments,
-        *shown_groups(found, attributes, baselines),
-        held,
-    )
-    loop = asyncio.get_running_loop()
-    if len(results) < APART_CHARACTERS:
-        return await loop.run_in_executor(_PAGES, _page, found, material)
-    return await loop.run_in_executor(_PAGES, made_apart, render, material)
-
-
-def _texts(results: Results) -> int:
-    """How many model × persona × task there are; a PersonaGym task need not have cells."""
-    judged = {(cell.model, cell.persona, cell.task) for cell in results.cells}
-    graded = {(row.model, row.persona, task) for row in results.persona_scores for task in row.tasks}
-    return len(judged | graded)
-
-
-def render(material: Material) -> bytes:
-    """The page, in a process of its own, to which results are handed over as text."""
-    return _page(Results.read(material.results), material)
-
-
-def _page(results: Results, material: Material) -> bytes:
+def html_report(material: Material) -> bytes:
+    """A job's report as one HTML file, under 2 MB but for jobs of thousands of cells. The same material gives the same page."""
+    results, published = Results.read(material.results), material.published
     level_bounds, words, sample = LevelBounds.of(results.cells), InWords.of(results), material.sample
     styles, script = style_sheet(FOLDER, "report.css"), page_script(FOLDER, "report.js")
     summary = Summary(results, level_bounds)
@@ -228,7 +82,7 @@ def _page(results: Results, material: Material) -> bytes:
         top=top,
         equal=_equal(models, gym, top),
         doubtful=_doubtful(results, models, gym),
-        among=material.among,
+        among=published.among,
         beside=material.beside,
         held=material.held,
         figures=figures,
@@ -247,10 +101,10 @@ def _page(results: Results, material: Material) -> bytes:
         study_tables=[] if material.study is None else study_tables(material.study),
         coefficients=coefficients(results),
         by_instruction=material.by_instruction,
-        lengths=material.lengths,
+        lengths=published.lengths,
         environments=material.environments,
-        groups=material.groups,
-        published_groups=material.published_groups,
+        groups=published.groups,
+        published_groups=published.published_groups,
         instruction_tables=instruction_tables(material.by_instruction, [row.model for row in models]),
         worst=worst_sentence(results, level_bounds),
         whole_shown=bool(shown) and shown[0].id == sample.always,
@@ -329,23 +183,19 @@ def _figures(
     material: Material,
 ) -> dict[str, Markup]:
     """The page's figures by name, of those that the job has; each model's cells are ``cells-1`` and so on."""
-    # Imported where it is used, which is on a thread: matplotlib takes a second.
-    from app.reports.figures import plots  # noqa: PLC0415
-    from app.reports.figures.plot import inline_svg  # noqa: PLC0415
-
     labels, words = [row.model for row in models], InWords.of(results)
     varying = varying_cells(results.cells) if material.distances else []
     found = [
         plots.models_plot(models),
         plots.persona_scores_plot(gym),
         plots.control_plot(results.control),
-        *map(plots.published_plot, material.among),
+        *map(plots.published_plot, material.published.among),
         plots.scores_plot(distributions(results.cells, level_bounds, labels)),
         *(
             plots.cells_plot(results.cells, level_bounds, label, words, f"cells-{n}")
             for n, label in enumerate(labels[:CELL_PLOTS], 1)
         ),
-        plots.accuracy_plot(material.accuracy),
+        plots.accuracy_plot(material.published.accuracy),
         plots.refusals_plot(results),
         plots.environments_plot(material.environments),
         plots.persona_words_plot(results),
@@ -392,6 +242,12 @@ def _policy(styles: str, script: str) -> str:
 
 def _digest(content: str) -> str:
     return f"sha256-{base64.b64encode(sha256(content.encode()).digest()).decode()}"
+
+
+def prepare() -> None:
+    """Compile the page's templates."""
+    for name in TEMPLATES:
+        _template(name)
 
 
 @cache

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections import Counter
+from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -13,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.api.service import Json, Service, job_body, pointers
+from tests.e2e.stack import Stack
 
 # Runs: 2 instructions × 1 iteration. Items: E-low 10 + 1 + 1, duo (two traits) 20 + 2 + 1.
 RESPONSES = 2 * 2 * (12 + 23)
@@ -482,6 +484,15 @@ class TestReports:
         response = stack.get(f"/v1/jobs/{job['id']}/report", params=parameters)
         assert response.status_code == 200
         return response
+
+    def test_the_api_s_own_process_draws_nothing(
+        self, stack: Service, common_stack: Stack, finished: Json
+    ) -> None:
+        self.report(stack, finished, format="html")
+        assert stack.get(f"/v1/jobs/{finished['id']}/figures/models.png").status_code == 200
+        libraries = Path(f"/proc/{common_stack.pid('api')}/maps").read_text("utf-8")
+        assert "numpy" in libraries
+        assert "matplotlib" not in libraries
 
     def test_html_is_one_file_that_loads_nothing(self, stack: Service, finished: Json) -> None:
         response = self.report(stack, finished, format="html")

@@ -18,7 +18,7 @@ from app.domain.errors import InvalidJobError
 from app.domain.jobs.bundle import RESULTS
 from app.domain.uploads.records import Place
 from app.instruments.rules import RULES
-from app.readers.pool import CRASHED, FAILED, BytesSource, ReaderPool, twice
+from app.readers.pool import CRASHED, FAILED, LARGE, BytesSource, ReaderPool, twice
 from app.services.jobs.import_reader import ImportChoices, Wanted, read_body
 from app.services.results.bundle_reader import read_bundle
 from app.services.uploads.upload_reader import Part, read_packed, read_piece
@@ -58,7 +58,7 @@ def samples() -> tuple[tuple[str, str, bytes], ...]:
 
 async def read_parts(pool: ReaderPool, file: BytesSource, results: bytes) -> None:
     """Read a bundle; answer what it says of its results with `results`, as if they had been computed from its rows."""
-    async with aclosing(pool.run("fuzz", file, read_bundle, 1_000, large=True)) as parts:
+    async with aclosing(pool.run("fuzz", file, read_bundle, 1_000, kind=LARGE)) as parts:
         answer: bytes | None = None
         with suppress(StopAsyncIteration):
             while True:

@@ -27,6 +27,7 @@ from app.api.watching.routes import ScheduleId, schedule_of
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.keys.api_key import Scope
 from app.domain.watching.contract import Schedule, ScheduleChangeIn, ScheduleIn
+from app.reports.views.alarm_words import words_of
 from app.services.errors import BusyError
 from app.services.watching.schedules import (
     MOST_SCHEDULES,
@@ -36,7 +37,7 @@ from app.services.watching.schedules import (
     list_runs,
     list_schedules,
 )
-from app.services.watching.timeline import draw_timeline, words_of
+from app.services.watching.timeline import draw_timeline
 
 router = APIRouter(include_in_schema=False, dependencies=[Depends(no_unknown_parameters)])
 
@@ -125,7 +126,7 @@ async def _figure(services: Services, tenant: str, schedule: Schedule) -> str | 
     """The address of the figure, which holds all of it; ``None`` without values, or if too many figures wait to be drawn."""
     try:
         async with services.figure_turns.place(Party(tenant)):
-            drawn = await draw_timeline(services.engine, schedule, tenant)
+            drawn = await draw_timeline(services.engine, services.readers, schedule, tenant)
     except BusyError:
         return None
     return None if drawn is None else f"data:image/svg+xml;base64,{base64.b64encode(drawn).decode()}"

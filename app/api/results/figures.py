@@ -74,7 +74,7 @@ async def figure(
         context = await services.contexts.get(tenant, job_id)
         results = await services.results.read(job)
         named = await beside_job(comparer_of(services), job) if name in AMONG_PUBLISHED else []
-        content = await draw_figure(services.engine, job, context, results, wanted, named)
+        content = await draw_figure(services.engine, services.readers, job, context, results, wanted, named)
     return figure_answer(content, f"{job_id}-{name}", file_format)
 
 

@@ -201,7 +201,7 @@ async def figure(
     """
     found = await find_schedule(services.engine, tenant, schedule_id)
     async with services.figure_turns.place(Party(tenant)):
-        drawn = await draw_timeline(services.engine, found, tenant, file_format, theme)
+        drawn = await draw_timeline(services.engine, services.readers, found, tenant, file_format, theme)
     if drawn is None:
         raise NotFoundError(f"schedule {schedule_id} has no values yet")
     return figure_answer(drawn, f"{schedule_id}-timeline", file_format)

@@ -4,15 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from app.domain.personagym.environments import Environments
-from app.domain.results.baseline_figures import BaselineFigures
-from app.domain.results.baselines import Baselines
 from app.domain.results.contract import Results
 from app.reports.figures import plots
 from app.reports.figures.plot import Plot, as_file
-from app.reports.views.accuracy import scatters
+from app.reports.views.accuracy import Scatter
 from app.reports.views.distributions import distributions
 from app.reports.views.in_words import InWords
-from app.reports.views.leaderboard import ATOMIC, PERSONAGYM, leaderboards
+from app.reports.views.leaderboard import ATOMIC, PERSONAGYM, Leaderboard
 from app.reports.views.level_bounds import LevelBounds
 from app.reports.views.persona_scores import persona_scores
 from app.reports.views.run_matrices import run_matrices, varying_cells
@@ -29,8 +27,8 @@ def figure_file(
     *,
     model: str,
     distances: Sequence[Json],
-    baselines: Baselines,
-    named: Sequence[BaselineFigures] = (),
+    among: Sequence[Leaderboard] = (),
+    accuracy: Sequence[Scatter] = (),
     environments: Environments | None = None,
     file_format: str,
     theme: str | None,
@@ -42,8 +40,8 @@ def figure_file(
         name: The figure's name.
         model: Whose figure, for those of one model.
         distances: Those of :func:`~app.reports.views.run_matrices.varying_cells`, for ``runs``.
-        baselines: All published figures.
-        named: Baselines of one's own, which stand among these.
+        among: The job's figures among published ones, for figures of these.
+        accuracy: ACC against ACC_atom, for ``accuracy``.
         environments: Those of the job's personas, for ``environments``.
         file_format: ``"svg"`` or ``"png"``.
         theme: ``"light"``, ``"dark"`` or ``None``.
@@ -51,7 +49,7 @@ def figure_file(
     plot = (
         plots.environments_plot(environments)
         if name == "environments"
-        else _plot(results, name, model, distances, baselines, named)
+        else _plot(results, name, model, distances, among, accuracy)
     )
     if plot is None:
         return None
@@ -64,14 +62,14 @@ def _plot(
     name: str,
     model: str,
     distances: Sequence[Json],
-    baselines: Baselines,
-    named: Sequence[BaselineFigures],
+    among: Sequence[Leaderboard],
+    accuracy: Sequence[Scatter],
 ) -> Plot | None:
     cells, level_bounds = results.cells, LevelBounds.of(results.cells)
     summary, words = Summary(results, level_bounds), InWords.of(results)
 
     def published(paper: str) -> Plot | None:
-        found = [each for each in leaderboards(results, baselines, named) if each.source.id == paper]
+        found = [each for each in among if each.source.id == paper]
         return plots.published_plot(found[0]) if found else None
 
     def scores() -> Plot | None:
@@ -86,7 +84,7 @@ def _plot(
         "heat_map": lambda: plots.heat_map_plot(summary.heat_maps([model])[0], words),
         "scores": scores,
         "cells": lambda: plots.cells_plot(cells, level_bounds, model, words),
-        "accuracy": lambda: plots.accuracy_plot(scatters(results, baselines)),
+        "accuracy": lambda: plots.accuracy_plot(accuracy),
         "refusals": lambda: plots.refusals_plot(results),
         "persona_words": lambda: plots.persona_words_plot(results),
         "runs": lambda: plots.runs_plot(run_matrices(varying_cells(cells), distances), words),

@@ -22,7 +22,7 @@ from app.domain.jobs.budget import Budget
 from app.domain.jobs.bundle import JOB, RESULTS, SETS, TABLES, with_secret
 from app.domain.jobs.contract import ImportedFrom
 from app.domain.jobs.plan import cells_of, control_cells_of
-from app.readers.pool import ReaderPool, Source, twice
+from app.readers.pool import LARGE, ReaderPool, Source, twice
 from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
 from app.services.job_context import JobContext, decode_spec
@@ -76,7 +76,7 @@ async def import_bundle(
     """
 
     async def once() -> Imported:
-        async with aclosing(readers.run(tenant, file, read_bundle, max_planned_calls, large=True)) as parts:
+        async with aclosing(readers.run(tenant, file, read_bundle, max_planned_calls, kind=LARGE)) as parts:
             bundle = _Bundle(parts, sha256, secret)
             try:
                 async with engine.begin() as connection:

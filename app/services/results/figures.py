@@ -1,8 +1,7 @@
-"""Draws a report's figures as files."""
+"""A report's figures as files."""
 
 import asyncio
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,15 +9,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs.jobs import JobRow
 from app.domain.errors import FieldError, InvalidJobError
-from app.domain.personagym.environments import Environments
 from app.domain.results.baseline_figures import BaselineFigures
 from app.domain.results.contract import Results
+from app.readers.pool import ReaderPool
 from app.services.errors import NotFoundError
 from app.services.job_context import JobContext
-from app.services.results.baselines import BaselineFilter, baselines
+from app.services.results.drawing import FIGURE, beside_published, draw, figure
 from app.services.results.environments import read_environments
 from app.services.results.run_distances import read_varying_cells
-from app.services.results.single_option import only
 
 FigureName = Literal[
     "models",
@@ -37,9 +35,6 @@ FigureName = Literal[
 ]
 FigureFormat = Literal["svg", "png"]
 Theme = Literal["light", "dark"]
-
-DRAWING = ThreadPoolExecutor(1, thread_name_prefix="figures")
-"""The thread of all figures: matplotlib can't draw two at a time."""
 
 AMONG_PUBLISHED = ("published", "published_persona_scores")
 """The figures in which the job's models stand among published ones."""
@@ -68,6 +63,7 @@ class FigureRequest:
 
 async def draw_figure(
     engine: AsyncEngine,
+    readers: ReaderPool,
     job: JobRow,
     context: JobContext,
     results: str,
@@ -79,45 +75,38 @@ async def draw_figure(
     Raises:
         NotFoundError: If the job has nothing to show there.
         InvalidJobError: If the model is missing, unknown or beside the point.
+        BusyError: If the figure can't be drawn now.
     """
     of_one = wanted.name in OF_ONE_MODEL
     if wanted.model is not None and not of_one:
         raise InvalidJobError([FieldError("/query/model", f"only for {' and '.join(OF_ONE_MODEL)}")])
-    found = await asyncio.to_thread(Results.read, results)
-    model = only("model", wanted.model, [cell.model for cell in found.cells]) if of_one else ""
-    distances = []
-    if wanted.name == "runs":
-        distances = await read_varying_cells(engine, job, context, found.cells)
+    distances: Sequence[Json] = ()
+    published = None
+    if wanted.name in (*AMONG_PUBLISHED, "accuracy", "runs"):
+        found = await asyncio.to_thread(Results.read, results)
+        if wanted.name == "runs":
+            distances = await read_varying_cells(engine, job, context, found.cells)
+        else:
+            published = await asyncio.to_thread(beside_published, found, named)
     environments = None
     if wanted.name == "environments":
         environments = await read_environments(engine, job, context)
-    drawn = await asyncio.get_running_loop().run_in_executor(
-        DRAWING, _draw, found, wanted, model, distances, environments, named
-    )
-    if drawn is None:
-        raise NotFoundError(f"job {job.id} has no data for the figure {wanted.name}")
-    return drawn
-
-
-def _draw(
-    results: Results,
-    wanted: FigureRequest,
-    model: str,
-    distances: Sequence[Json],
-    environments: Environments | None,
-    named: Sequence[BaselineFigures],
-) -> bytes | None:
-    # Imported where it is used, which is on a thread: matplotlib takes a second.
-    from app.reports.figures.files import figure_file  # noqa: PLC0415
-
-    return figure_file(
+    drawn = await draw(
+        readers,
+        FIGURE,
+        job.tenant,
+        figure,
         results,
         wanted.name,
-        model=model,
-        distances=distances,
-        baselines=baselines(BaselineFilter()),
-        named=named,
-        environments=environments,
-        file_format=wanted.format,
-        theme=wanted.theme,
+        wanted.model,
+        of_one,
+        distances,
+        environments,
+        () if published is None else published.among,
+        () if published is None else published.accuracy,
+        wanted.format,
+        wanted.theme,
     )
+    if not drawn:
+        raise NotFoundError(f"job {job.id} has no data for the figure {wanted.name}")
+    return drawn

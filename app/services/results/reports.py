@@ -1,7 +1,6 @@
 """Reports as files: their formats and contents."""
 
 import asyncio
-import gzip
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,11 +15,13 @@ from app.domain.labels.human_agreement import HumanStudy
 from app.domain.results.baseline_figures import BaselineFigures
 from app.domain.results.contract import Results
 from app.domain.results.gate import Held
+from app.readers.pool import ReaderPool
+from app.reports.material import Material, sample_of
 from app.services.job_context import JobContext
 from app.services.jobs.text_sources import attributes_of
-from app.services.results.baselines import BaselineFilter, baselines
 from app.services.results.by_instruction import read_by_instruction
 from app.services.results.comparison_notes import judged, notes_on_published
+from app.services.results.drawing import PAGE, beside_published, draw, page
 from app.services.results.environments import read_environments
 from app.services.results.responses import Arm, stream_all, stream_pages
 from app.services.results.run_distances import read_varying_cells
@@ -110,25 +111,24 @@ class ReportContent:
 class ReportPages:
     """Makes HTML reports; keeps those of ended jobs, packed."""
 
-    def __init__(self, engine: AsyncEngine) -> None:
+    def __init__(self, engine: AsyncEngine, readers: ReaderPool) -> None:
         self._engine = engine
+        self._readers = readers
         self._kept: OrderedDict[bytes, bytes] = OrderedDict()
 
     async def packed(self, job: JobRow, context: JobContext, content: ReportContent) -> bytes:
         """A job's page, packed by gzip."""
         digest = await asyncio.to_thread(content.digest, job)
-        page = self._kept.get(digest)
-        if page is None:
-            page = await asyncio.to_thread(
-                gzip.compress, await _html(self._engine, job, context, content), 6, mtime=0
-            )
+        packed = self._kept.get(digest)
+        if packed is None:
+            packed = await _page(self._engine, self._readers, job, context, content)
             if job.status.is_terminal:
-                self._kept[digest] = page
+                self._kept[digest] = packed
         if digest in self._kept:
             self._kept.move_to_end(digest)
         while sum(map(len, self._kept.values())) > KEPT_BYTES:
             self._kept.popitem(last=False)
-        return page
+        return packed
 
 
 async def stream_table(
@@ -157,28 +157,25 @@ def _writers() -> Mapping[str, "files.Format"]:
     return {"csv": csv.csv_writer, "jsonl": jsonl.jsonl_writer, "parquet": parquet.ParquetWriter}
 
 
-async def _html(engine: AsyncEngine, job: JobRow, context: JobContext, content: ReportContent) -> bytes:
-    from app.reports import html  # noqa: PLC0415 - the templates, for the same reason
-
+async def _page(
+    engine: AsyncEngine, readers: ReaderPool, job: JobRow, context: JobContext, content: ReportContent
+) -> bytes:
     found = await asyncio.to_thread(Results.read, content.results)
-    distances = await read_varying_cells(engine, job, context, found.cells)
-    published = await asyncio.to_thread(baselines, BaselineFilter())
-    by_instruction = await read_by_instruction(engine, job, context)
-    environments = await read_environments(engine, job, context)
-    responses = stream_all(engine, job, context)
-    return await html.html_report(
+    published = await asyncio.to_thread(
+        beside_published, found, content.named, attributes_of(job, found.source)
+    )
+    material = Material(
         content.results,
-        responses,
-        distances,
+        await sample_of(found, stream_all(engine, job, context)),
         published,
+        await read_varying_cells(engine, job, context, found.cells),
         content.calibrated,
         job.error,
         content.study,
-        by_instruction,
-        environments,
-        attributes_of(job, found.source),
+        await read_by_instruction(engine, job, context),
+        await read_environments(engine, job, context),
         content.held,
-        content.named,
-        service=content.service,
-        beside=notes_on_published(judged(context.spec, found.manifest, job.finished_at)),
+        content.service,
+        notes_on_published(judged(context.spec, found.manifest, job.finished_at)),
     )
+    return await draw(readers, PAGE, job.tenant, page, material)

@@ -11,10 +11,11 @@ import pytest_asyncio
 
 from app.domain.errors import InvalidJobError
 from app.readers import pool as pool_module
-from app.readers.pool import SHORT_BYTES, BytesSource, ReaderLostError, ReaderPool
+from app.readers.pool import SHORT_BYTES, BytesSource, Kind, ReaderLostError, ReaderPool
 from tests.integration.readers import works
 
 FILE = BytesSource(b"abcdef")
+DRAWS = Kind(1, 2**27, "tests.integration.readers.works:prepare_drawing")
 
 
 @pytest_asyncio.fixture
@@ -162,3 +163,43 @@ class TestPlaces:
         for each in first:
             each.cancel()
         await asyncio.gather(*first, return_exceptions=True)
+
+
+class TestDrawing:
+    async def test_a_child_that_draws_is_prepared_and_reads_no_file(self, pool: ReaderPool) -> None:
+        drawer = await pool.whole("a", FILE, works.process, kind=DRAWS)
+        assert await pool.whole("b", FILE, works.process, kind=DRAWS) == drawer
+        assert await pool.whole("a", FILE, works.process) != drawer
+        assert await pool.whole("a", FILE, works.prepared, kind=DRAWS) == b"yes"
+
+    async def test_a_tenant_s_file_does_not_hold_up_its_drawing(self, pool: ReaderPool) -> None:
+        reading = asyncio.create_task(pool.whole("a", FILE, works.wait))
+        await asyncio.sleep(0)
+        assert await pool.whole("a", FILE, works.length, kind=DRAWS) == b"6"
+        reading.cancel()
+        await asyncio.gather(reading, return_exceptions=True)
+
+    async def test_an_idle_child_that_draws_ends(
+        self, pool: ReaderPool, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(pool_module, "IDLE_SECONDS", 0.1)
+        drawer = psutil.Process(int(await pool.whole("a", FILE, works.process, kind=DRAWS)))
+        reader = int(await pool.whole("a", FILE, works.process))
+        await asyncio.to_thread(drawer.wait, 30)
+        assert await pool.whole("a", FILE, works.length, kind=DRAWS) == b"6"
+        assert int(await pool.whole("a", FILE, works.process)) == reader
+
+    async def test_an_end_is_no_fault_of_a_file(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(pool_module, "CPU_SECONDS", 0.2)
+        told: list[str] = []
+
+        async def on_end(tenant: str, _: str) -> None:
+            told.append(tenant)
+
+        pool = ReaderPool("tests.integration.readers.works:prepare", on_end)
+        try:
+            with pytest.raises(InvalidJobError, match="of processor time"):
+                await pool.whole("a", FILE, works.compute, kind=DRAWS)
+        finally:
+            await pool.close()
+        assert told == []

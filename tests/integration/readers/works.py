@@ -13,6 +13,17 @@ def prepare() -> None:
     """Nothing is needed."""
 
 
+PREPARED: list[bool] = []
+
+
+def prepare_drawing() -> None:
+    PREPARED.append(True)
+
+
+def prepared(_: BinaryIO) -> Iterator[bytes]:
+    yield b"yes" if PREPARED == [True] else b"no"
+
+
 def length(file: BinaryIO) -> Iterator[bytes]:
     yield str(len(file.read())).encode()
 

@@ -4,11 +4,15 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from html.parser import HTMLParser
+from types import MappingProxyType
 from typing import Any
 
 from app.domain.judging.judged_response import JudgedResponse
 from app.domain.results.baselines import Baselines
+from app.domain.results.contract import Results
+from app.domain.results.model_groups import Attributes
 from app.reports import html
+from app.reports.material import Material, Published, sample_of
 from tests.unit.reports.sample import results_of, stream
 
 VOID = {"meta", "link", "br", "input"}
@@ -66,13 +70,15 @@ async def html_report(
     responses: AsyncIterator[JudgedResponse],
     distances: Sequence[dict[str, Any]] = (),
     published: Baselines | None = None,
-    service: str = "",
-    beside: Mapping[str, Sequence[str]] | None = None,
+    attributes: Attributes = MappingProxyType({}),
+    **rest: Any,
 ) -> str:
-    page = await html.html_report(
-        json.dumps(results), responses, distances, published, service=service, beside=beside or {}
-    )
-    return page.decode()
+    """A page, with further parts of its material."""
+    text = json.dumps(results)
+    found = Results.read(text)
+    beside = Published.beside(found, published, (), attributes)
+    material = Material(text, await sample_of(found, responses), beside, distances, **rest)
+    return html.html_report(material).decode()
 
 
 async def page_of(
@@ -85,7 +91,11 @@ async def page_of(
 ) -> Page:
     responses = list(responses)
     document = results or results_of(responses)
-    return Page(await html_report(document, stream(responses), distances, published, service, beside))
+    return Page(
+        await html_report(
+            document, stream(responses), distances, published, service=service, beside=beside or {}
+        )
+    )
 
 
 def shape(page: Page) -> list[tuple[str, list[str]]]:

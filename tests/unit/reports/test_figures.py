@@ -14,6 +14,7 @@ from app.reports.figures.plot import svg
 from app.reports.figures.plots import environments_plot
 from app.reports.views.accuracy import scatters
 from app.reports.views.in_words import InWords
+from app.reports.views.leaderboard import leaderboards
 from app.reports.views.run_matrices import run_matrices, varying_cells
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.gym_sample import graded_response, gym_results_of
@@ -38,12 +39,14 @@ def drawn(
     theme: str | None = None,
     model: str = "simulated/steady",
 ) -> bytes | None:
+    found = read(results)
     return figure_file(
-        read(results),
+        found,
         name,
         model=model,
         distances=[],
-        baselines=PUBLISHED,
+        among=leaderboards(found, PUBLISHED),
+        accuracy=scatters(found, PUBLISHED),
         file_format=file_format,
         theme=theme,
     )

@@ -1,14 +1,11 @@
 """The report's groups of models and personas."""
 
-import json
-
 import pytest
 
 from app.domain.results.model_groups import Attributes
-from app.reports import html
 from app.services.results.baselines import BaselineFilter, baselines
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import response_of, results_of, sample, stream
 
 pytestmark = pytest.mark.usefixtures("_drawn_once")
@@ -17,10 +14,8 @@ pytestmark = pytest.mark.usefixtures("_drawn_once")
 async def page_of(attributes: Attributes, *, published: bool = True) -> Page:
     done = sample()
     among = baselines(BaselineFilter()) if published else None
-    page = await html.html_report(
-        json.dumps(done.results), stream(done.responses), baselines=among, attributes=attributes
-    )
-    return Page(page.decode())
+    page = await html_report(done.results, stream(done.responses), published=among, attributes=attributes)
+    return Page(page)
 
 
 async def test_a_jobs_groups_stand_beside_the_papers() -> None:
@@ -40,5 +35,5 @@ async def test_attributes_are_only_words() -> None:
 
 async def test_without_anything_to_group_there_is_no_section() -> None:
     one = response_of("I sang.", ("I sang.", 5))
-    page = await html.html_report(json.dumps(results_of([one])), stream([one]))
-    assert "Groups of models" not in page.decode()
+    page = await html_report(results_of([one]), stream([one]))
+    assert "Groups of models" not in page

@@ -1,15 +1,12 @@
 """The report's tables of agreement with people by model and task."""
 
-import json
-
 import pytest
 
 from app.domain.labels.human_agreement import AmongAnnotators, HumanStudy, ModelAgreement, PublishedAgreement
 from app.domain.metrics.metric import Metric
-from app.reports import html
 from app.reports.views.human_study import study_tables
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
 
 pytestmark = pytest.mark.usefixtures("_drawn_once")
@@ -91,8 +88,8 @@ STUDY = HumanStudy(
 
 async def text(study: HumanStudy | None) -> str:
     made = sample()
-    page = await html.html_report(json.dumps(made.results), stream(made.responses), study=study)
-    _, title, after = Page(page.decode()).text.partition("Agreement with people by model and task ρ is")
+    page = await html_report(made.results, stream(made.responses), study=study)
+    _, title, after = Page(page).text.partition("Agreement with people by model and task ρ is")
     return title + after[:3000]
 
 

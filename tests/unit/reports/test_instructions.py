@@ -1,7 +1,5 @@
 """The report's results by persona instruction."""
 
-import json
-
 import pytest
 
 from app.domain.metrics.metric import Metric
@@ -11,9 +9,8 @@ from app.domain.results.by_instruction import (
     InstructionTotal,
     OfInstruction,
 )
-from app.reports import html
 from tests.unit.reports.hostile import HOSTILE
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import FIDELITY, sample, stream
 
 pytestmark = pytest.mark.usefixtures("_drawn_once")
@@ -44,8 +41,8 @@ def found_of(*instructions: tuple[int, str | None, float]) -> ByInstruction:
 
 async def page_of(found: ByInstruction | None) -> Page:
     done = sample()
-    page = await html.html_report(json.dumps(done.results), stream(done.responses), by_instruction=found)
-    return Page(page.decode())
+    page = await html_report(done.results, stream(done.responses), by_instruction=found)
+    return Page(page)
 
 
 async def test_each_instruction_stands_with_its_words_and_figures() -> None:

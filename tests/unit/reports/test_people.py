@@ -1,13 +1,10 @@
 """The report's section on what people say of the judges."""
 
-import json
-
 import pytest
 
 from app.domain.labels.agreement import Sampling, annotation_agreement
 from app.domain.labels.annotation import Annotation, Answer, Place
 from app.domain.metrics.metric import Metric
-from app.reports import html
 from tests.unit.reports.hostile import HOSTILE
 from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
@@ -60,8 +57,8 @@ def calibrated(model: str, dimension: str | None, value: float | None) -> dict[s
 class TestCalibrated:
     async def page(self, *rows: dict[str, object]) -> str:
         made = sample()
-        page = await html.html_report(json.dumps(made.results), stream(made.responses), calibrated=rows)
-        return Page(page.decode()).text
+        page = await html_report(made.results, stream(made.responses), calibrated=rows)
+        return Page(page).text
 
     async def test_it_stands_beside_what_the_judges_say_with_its_labels(self) -> None:
         text = await self.page(calibrated("bot", None, 0.7), calibrated("bot", "E", None))

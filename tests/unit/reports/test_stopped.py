@@ -1,17 +1,15 @@
 """What a report says of a job that was stopped."""
 
-import json
 from collections.abc import Mapping
 
-from app.reports import html
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
 
 
 async def page(error: Mapping[str, str] | None) -> Page:
     made = sample()
-    document = await html.html_report(json.dumps(made.results), stream(made.responses), error=error)
-    return Page(document.decode())
+    document = await html_report(made.results, stream(made.responses), error=error)
+    return Page(document)
 
 
 async def test_is_cause_and_remedy_with_their_words_as_text() -> None:

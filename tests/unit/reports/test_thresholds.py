@@ -1,12 +1,9 @@
 """The report's section on the job's own thresholds and the baselines that they name."""
 
-import json
-
 import pytest
 
 from app.domain.results.gate import Gate, GateCheck, Held, HeldAgainst
-from app.reports.html import html_report
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import sample, stream
 
 pytestmark = pytest.mark.usefixtures("_drawn_once")
@@ -25,7 +22,7 @@ CHECK = GateCheck(
 
 async def page(held: Held | None) -> Page:
     made = sample()
-    return Page((await html_report(json.dumps(made.results), stream(made.responses), held=held)).decode())
+    return Page(await html_report(made.results, stream(made.responses), held=held))
 
 
 def gate(*checks: GateCheck) -> Gate:

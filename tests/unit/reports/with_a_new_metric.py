@@ -31,7 +31,6 @@ def found() -> dict[str, Any]:
 
     from app.domain.results.comparison import compare, figures_of
     from app.domain.results.gate import judge_gate, parse_threshold
-    from app.reports import html
     from app.reports.exports.csv import csv_writer
     from app.reports.exports.files import write_table
     from app.reports.figures.files import figure_file
@@ -42,16 +41,13 @@ def found() -> dict[str, Any]:
     from tests.unit.reports.sample import sample
     from tests.unit.results_sample import read
 
-    html.APART_CHARACTERS = 10**9  # a process of its own would not know of the new metric
     job = sample()
     results = job.results
     published = baselines(BaselineFilter())
     models = [figures_of(read(results), model) for model in ("simulated/steady", "simulated/drifting")]
     console = Console(width=160, file=io.StringIO(), record=True)
     console.print(results_view(results, 160))
-    drawn = figure_file(
-        read(results), "models", model="", distances=[], baselines=published, file_format="svg", theme=None
-    )
+    drawn = figure_file(read(results), "models", model="", distances=[], file_format="svg", theme=None)
     before = json.loads(json.dumps(results))
     for part in (*before["cells"], *before["totals"]):
         del part["metrics"][NEW.name]

@@ -1,5 +1,6 @@
 """Real small language models as judges: the first line that a reader of the report sees says not to trust them."""
 
+import json
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,8 +17,7 @@ from app.domain.results.warnings import ResultWarning, headline
 from app.domain.statistics.groups import PersonaSample
 from app.domain.statistics.krippendorff import NO_SCORE
 from app.instruments.loader import load_atomic
-from app.reports.html import html_report
-from tests.unit.reports.page import Page
+from tests.unit.reports.page import Page, html_report
 from tests.unit.reports.sample import response_of, results_of
 from tests.unit.results_sample import read
 
@@ -92,7 +92,7 @@ async def test_the_first_line_says_not_to_trust_them(
         update={"headline": first, "warnings": warnings}
     )
     results.model_fields_set.update({"headline", "warnings"})
-    text = Page((await html_report(results.document(), no_responses())).decode()).text
+    text = Page(await html_report(json.loads(results.document()), no_responses())).text
     title = results.name or results.job
     shown = text.rpartition("fidelity report")[2].strip().removeprefix(title).strip()
     assert shown.startswith(first)
