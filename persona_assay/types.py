@@ -964,12 +964,10 @@ class CellResult(TypedDict):
     scores: NotRequired[dict[str, int]]
     """Number of sentences with each score."""
     coverage: NotRequired[Coverage | None]
-    """Missing in older results."""
     corrected: NotRequired[Corrected | None]
-    """Missing in older results."""
     by_judge: dict[str, JudgedCell]
     wording_effects: NotRequired[dict[str, dict[str, float]] | None]
-    """By metric and instruction number: how much the metric would drop without that persona instruction. Used by comparisons. Missing in older results, and if fewer than three instructions are known."""
+    """By metric and instruction number: how much the metric would drop without that persona instruction. Used by comparisons. Missing if fewer than three instructions are known."""
 
 
 class CheckError(TypedDict):
@@ -3020,8 +3018,8 @@ class JudgingAgreement(TypedDict):
     responses: int
     left_out: int
     """Sentences whose single verdict could not be parsed; excluded from all values."""
-    suspicious: NotRequired[int | None]
-    """Sentences whose grouped verdict has a `suspicion`; included in all values. Missing in older results."""
+    suspicious: int
+    """Sentences whose grouped verdict has a `suspicion`; included in all values."""
     exact_agreement: Metric
     mean_absolute_difference: Metric
     mean_difference: Metric
@@ -3519,7 +3517,6 @@ class TaskTotal(TypedDict):
     sd: float | None
     """Denominator n − 1; `null` for fewer than two personas."""
     coverage: NotRequired[Coverage | None]
-    """Missing in older results."""
 
 
 class PersonaScoreTotal(TypedDict):
@@ -3533,9 +3530,8 @@ class PersonaScoreTotal(TypedDict):
     responses: GymResponses
     grades: UnitCounts
     coverage: NotRequired[Coverage | None]
-    """Coverage of the planned grades. Missing in older results."""
+    """Coverage of the planned grades."""
     corrected: NotRequired[PersonaScoreCorrected | None]
-    """Missing in older results."""
     matched: NotRequired[Metric | None]
     """PersonaScore over the personas for which every model has one; `null` if these are all."""
 
@@ -3899,15 +3895,13 @@ class TotalResult(TypedDict):
     simulated: bool
     cells: int
     generation: NotRequired[ResponseStatuses | None]
-    """The cells' responses; those shared by several cells count once. Missing in older results."""
+    """The cells' responses; those shared by several cells count once."""
     metrics: CellMetrics
     matched: NotRequired[CellMetrics | None]
     """For models: the same over the cells for which every model has the metric; `null` if no model lacks what another has."""
     units: UnitCounts
     coverage: NotRequired[Coverage | None]
-    """Missing in older results."""
     corrected: NotRequired[Corrected | None]
-    """Missing in older results."""
 
 
 class VerdictAgreement(TypedDict):
@@ -4014,7 +4008,7 @@ class Results(TypedDict):
     name: str | None
     completeness: Literal["full", "partial"]
     completeness_reasons: NotRequired[list[str]]
-    """Why it is `partial`, each as `code: message`: `calls_missing`, `cells_without_figure`, `personas_without_score`. Missing in older results."""
+    """Why it is `partial`, each as `code: message`: `calls_missing`, `cells_without_figure`, `personas_without_score`."""
     simulated: bool
     headline: NotRequired[str | None]
     """The conclusion in one sentence if the figures must not be taken at face value, for example because a judge cannot be trusted; else `null`."""
@@ -4042,7 +4036,7 @@ class Results(TypedDict):
     preparation: NotRequired[list[PreparationAsks]]
     """Requests to the reasoner, by kind and task."""
     worst_sentence: NotRequired[WorstSentence | None]
-    """`null` if every sentence is in character. Texts with possible prompt injections are excluded. Missing in older results."""
+    """`null` if every sentence is in character. Texts with possible prompt injections are excluded."""
     suspicion: NotRequired[SuspicionSummary | None]
     """Verdicts possibly affected by prompt injection; `null` if nothing is judged."""
     judging_check: NotRequired[JudgingCheck | None]

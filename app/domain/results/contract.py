@@ -75,7 +75,7 @@ def _not_computed(metric: MetricDefinition) -> Callable[[], Metric]:
 
 
 def _require_papers(schema: JsonDict) -> None:
-    """Says that the papers' metrics are in all results; others are not in those from before them."""
+    """Require the papers' metrics; results from before a later metric lack it."""
     schema["required"] = [metric.name for metric in METRICS if metric.family is not Family.CORRECTED]
 
 
@@ -201,8 +201,8 @@ class _CellRuns(_CellKeys):
 
 
 class _Missing(BaseModel):
-    coverage: Coverage | None = Field(None, description="Missing in older results.")
-    corrected: Corrected | None = Field(None, description="Missing in older results.")
+    coverage: Coverage | None = None
+    corrected: Corrected | None = None
 
 
 class CellResult(_Missing, JudgedCell, _CellRuns):
@@ -212,8 +212,8 @@ class CellResult(_Missing, JudgedCell, _CellRuns):
     wording_effects: dict[str, dict[int, float]] | None = Field(
         None,
         description="By metric and instruction number: how much the metric would drop without that persona "
-        "instruction. Used by comparisons. Missing in older results, and if fewer than three "
-        "instructions are known.",
+        "instruction. Used by comparisons. Missing if fewer than three instructions are "
+        "known.",
     )
 
     @classmethod
@@ -271,8 +271,7 @@ class _GroupMetrics(GroupKeys, _By):
     cells: int
     generation: ResponseStatuses | None = Field(
         None,
-        description="The cells' responses; those shared by several cells count once. Missing in older "
-        "results.",
+        description="The cells' responses; those shared by several cells count once.",
     )
     metrics: CellMetrics
     matched: CellMetrics | None = Field(
@@ -456,7 +455,7 @@ class Results(BaseModel):
     completeness_reasons: list[str] = Field(
         default_factory=list,
         description="Why it is `partial`, each as `code: message`: `calls_missing`, `cells_without_figure`, "
-        "`personas_without_score`. Missing in older results.",
+        "`personas_without_score`.",
     )
     simulated: bool
     headline: str | None = Field(
@@ -501,7 +500,7 @@ class Results(BaseModel):
     worst_sentence: WorstSentence | None = Field(
         None,
         description="`null` if every sentence is in character. Texts with possible prompt injections are "
-        "excluded. Missing in older results.",
+        "excluded.",
     )
     suspicion: SuspicionSummary | None = Field(
         None,
@@ -543,7 +542,7 @@ class Results(BaseModel):
 
     @classmethod
     def read(cls, document: str) -> Self:
-        """Results as they are stored, also by earlier releases; to be called on a thread.
+        """Results as they are stored, to be called on a thread.
 
         Nothing else runs in the process while JSON is parsed or validated in one step: so a long document is read list by list,
         element by element, as it is written.
@@ -562,12 +561,6 @@ class Results(BaseModel):
     def graded(self) -> bool:
         """Whether the job has PersonaGym tasks."""
         return "persona_score_totals" in self.model_fields_set
-
-    @property
-    def across_levels(self) -> bool:
-        """Whether totals' intervals are from before levels were fixed: for personas drawn anew from all levels together."""
-        figures = [total.metrics["acc_atom"] for total in self.totals]
-        return any(one.ci95 is not None and "ci95_wordings" not in one.model_fields_set for one in figures)
 
     def coverage_of(self, model: str, of: Sequence[str] = (VERDICTS, GRADES)) -> float | None:
         """The share of what was planned that a model's figures are of.

@@ -53,10 +53,8 @@ class JudgingAgreement(Answer):
     left_out: int = Field(
         description="Sentences whose single verdict could not be parsed; excluded from all values."
     )
-    suspicious: int | None = Field(
-        None,
-        description="Sentences whose grouped verdict has a `suspicion`; included in all values. Missing in "
-        "older results.",
+    suspicious: int = Field(
+        description="Sentences whose grouped verdict has a `suspicion`; included in all values."
     )
     exact_agreement: Metric
     mean_absolute_difference: Metric

@@ -38,7 +38,7 @@ def coefficients(results: Results) -> Coefficients | None:
         lengths[found.task][found.metric] = found
     return Coefficients(
         rows=[
-            # What stands in a row above is left out, as in Table 8; a pair has no r in results from before its metrics.
+            # What stands in a row above is left out, as in Table 8.
             (row, [None if c in ROWS[: place + 1] else pairs.get(frozenset((row, c))) for c in COLUMNS])
             for place, row in enumerate(ROWS)
         ],

@@ -72,7 +72,7 @@ def cell_bars(cell: CellResult, level_bounds: LevelBounds) -> tuple[Bar, ...]:
 
 
 def _scores(cell: CellResult) -> dict[int, int]:
-    """How many verdicts have each score; results of an earlier release do not say."""
+    """How many verdicts have each score."""
     return {int(score): count for score, count in cell.scores.items()}
 
 

@@ -11,8 +11,8 @@ class InWords:
     """Looks up words by the ids that results have.
 
     Args:
-        personas: The job's; none in results from before they were told.
-        dimensions: Those of its cells, likewise.
+        personas: The job's.
+        dimensions: Those of its cells.
     """
 
     def __init__(self, personas: Iterable[PersonaInWords], dimensions: Iterable[DimensionInWords]) -> None:

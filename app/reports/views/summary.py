@@ -61,7 +61,7 @@ class ModelRow:
         matched: Its ACC_atom over the cells of which every model has one; ``None`` where these are all cells.
         coverage: The share of its planned verdicts that count; ``None`` where the results do not say.
         corrected: What missing responses and verdicts can do to its ACC_atom, likewise.
-        corrected_figures: Its corrected metrics; empty in results from before these.
+        corrected_figures: Its corrected metrics.
         ceiling: The RC_atom to be expected if its runs were alike; ``None`` where it is not known.
     """
 

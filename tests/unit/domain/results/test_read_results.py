@@ -1,11 +1,10 @@
-"""Stored results are read as the model that they were written from, whatever their length and release."""
+"""Stored results are read as the model that they were written from, whatever their length."""
 
 import json
 import threading
 import time
 import tracemalloc
 from itertools import repeat
-from pathlib import Path
 
 import pytest
 
@@ -16,16 +15,6 @@ from app.domain.results.contract import Results
 from tests.unit.gym_sample import graded_response, gym_results_of
 from tests.unit.reports.sample import sample
 from tests.unit.results_sample import CELL, read
-
-RELEASED = sorted((Path(__file__).parents[3] / "e2e" / "released").glob("*.json"))
-
-
-@pytest.mark.parametrize("path", RELEASED, ids=lambda path: path.stem)
-def test_those_of_earlier_releases_say_what_they_said(path: Path) -> None:
-    stored = json.loads(path.read_text("utf-8"))["finished"]
-    assert stored
-    for document in stored.values():
-        assert json.loads(Results.read(document).document()) == json.loads(document)
 
 
 def test_a_metric_that_they_are_older_than_is_not_there_and_says_why() -> None:
