@@ -3,6 +3,7 @@
 import random
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
@@ -129,9 +130,17 @@ class Sample:
     responses: list[JudgedResponse]
 
 
-@cache
 def sample(instructions: int = 2, iterations: int = 2, *, seed: int = 7) -> Sample:
-    """A job of 2 models × 9 personas × 3 tasks with two judges, refusals, failures and unreadable replies; all tests share it."""
+    """Return a job of 2 models × 9 personas × 3 tasks with two judges, refusals, failures and unreadable replies.
+
+    All tests share the responses; the results document is the caller's own.
+    """
+    made = _sample(instructions, iterations, seed)
+    return Sample(deepcopy(made.results), made.responses)
+
+
+@cache
+def _sample(instructions: int, iterations: int, seed: int) -> Sample:
     draw = random.Random(seed)
     responses = [
         _response(draw, model, persona, task, item, run, run // iterations + 1, run % iterations)
