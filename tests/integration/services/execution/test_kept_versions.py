@@ -172,17 +172,6 @@ class TestReleaseInMidJob:
             assert ended[later is NEW].completeness == "full"
         await assert_equal(engine, ended[True], ended[False])
 
-    async def test_a_job_stored_before_versions_were_kept_means_the_first(self, engine: AsyncEngine) -> None:
-        whole = await done_by(engine, OLD, await new_job(engine, **SEVERAL))
-        job = await new_job(engine, **SEVERAL)
-        await execute(
-            engine,
-            "UPDATE jobs SET spec = spec #- '{instrument,refusals}' #- '{instrument,injections}'"
-            " #- '{models,0,takes,extra_fields}' #- '{judges,0,takes,extra_fields}' WHERE id = :job",
-            job=job.id,
-        )
-        await assert_equal(engine, await done_by(engine, NEW, job), whole)
-
 
 class TestOlderVersion:
     async def test_can_be_chosen_and_gives_what_it_gave(self, engine: AsyncEngine) -> None:

@@ -158,13 +158,6 @@ class TestThoughts:
         provider.writes = lambda: openai({"content": f"<think>{THOUGHTS}</think>{ANSWER}"})
         reuse = Reuse(ReuseScope.ACROSS_JOBS, ReuseScope.ACROSS_JOBS, 30)
         await ended(worker, await new_job(engine, reuse=reuse))
-        # As a release wrote it that did not keep thoughts apart:
-        await execute(
-            engine,
-            "UPDATE replies SET text = '<think>' || thoughts || '</think>' || text, thoughts = NULL"
-            " WHERE thoughts IS NOT NULL AND (SELECT count(*) FROM replies r WHERE r.key < replies.key"
-            "  AND r.thoughts IS NOT NULL) = 0",
-        )
         calls = len(provider.calls)
         job, results = await ended(worker, await new_job(engine, reuse=reuse))
         assert len(provider.calls) == calls
