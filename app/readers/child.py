@@ -189,7 +189,10 @@ def _fork_on_request(parent: socket.socket) -> None:
         request, sockets, *_ = socket.recv_fds(parent, NAME_BYTES, 1)
         if not request:
             return
-        _prepare(request.decode())
+        try:
+            _prepare(request.decode())
+        except Exception:  # noqa: BLE001 - the copy's task imports again and reports it; other tasks go on
+            traceback.print_exc()
         if os.fork() == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -36,7 +36,7 @@ SMALL_BYTES = 8 * 1024 * 1024
 IDLE_SECONDS = 5.0
 """A child that draws ends when it has been idle for so long."""
 ALL_MEMORY = 288 * 1024 * 1024
-"""Bytes that all may take; beyond it the largest is ended, and tried again."""
+"""Bytes that all that read files may take; beyond it the largest is ended, and tried again."""
 KEPT_MEMORY = 32 * 1024 * 1024
 """A child that has grown by more ends after its task."""
 CPU_SECONDS, BYTES_A_SECOND = 90.0, 25_000
@@ -67,12 +67,14 @@ class Kind:
     Attributes:
         places: Tasks at a time.
         memory: Bytes of memory that a task may take.
+        growth: Bytes more for each byte of the task's file.
         drawing: Name of a function, ``module:function``, that imports what draws; empty for tasks that read files. Children that draw
             never read a stranger's file.
     """
 
     places: int
     memory: int
+    growth: int = 0
     drawing: str = ""
 
 
@@ -237,7 +239,7 @@ class ReaderPool:
 
     async def close(self) -> None:
         """End all processes."""
-        for drawing in self._idle:
+        for drawing in list(self._idle):
             while one := self._idle_child(drawing):
                 one.end()
                 await one.closed()
@@ -283,11 +285,13 @@ class ReaderPool:
         seconds = CPU_SECONDS + source.size / BYTES_A_SECOND
         async with self._place(tenant, kind):
             content = await source.read_at(0, source.size) if source.size <= SHORT_BYTES else b""
-            task = Task(work, arguments, source.size, content, kind.memory, seconds)
+            memory = kind.memory + kind.growth * source.size
+            task = Task(work, arguments, source.size, content, memory, seconds)
             one, reusable = await self._child(kind.drawing), False
-            self._running.add(one)
+            running = set() if kind.drawing else self._running
+            running.add(one)
             try:
-                async with aclosing(_results(_Allowance(one, task, self._running), source)) as results:
+                async with aclosing(_results(_Allowance(one, task, running), source)) as results:
                     answer = None
                     with suppress(StopAsyncIteration):
                         while True:
@@ -306,7 +310,7 @@ class ReaderPool:
                     await self._report(tenant, kind, "crash")
                 raise cause from error
             finally:
-                self._running.discard(one)
+                running.discard(one)
                 if reusable and one.memory() <= KEPT_MEMORY:
                     self._keep(one, kind.drawing)
                 else:
@@ -442,7 +446,7 @@ class _Allowance:
         if memory > task.memory:
             raise _beyond_memory(task)
         others = [each.memory() for each in self._running if each is not self.child]
-        if memory + sum(others) > ALL_MEMORY and memory >= max(others):
+        if others and memory + sum(others) > ALL_MEMORY and memory >= max(others):
             READER_ENDS.labels("lost").inc()
             raise ReaderLostError(LOST)
         if self.child.seconds() - self._begun > task.seconds:

@@ -15,7 +15,7 @@ from app.readers.pool import SHORT_BYTES, BytesSource, Kind, ReaderLostError, Re
 from tests.integration.readers import works
 
 FILE = BytesSource(b"abcdef")
-DRAWS = Kind(1, 2**27, "tests.integration.readers.works:prepare_drawing")
+DRAWS = Kind(1, 2**27, drawing="tests.integration.readers.works:prepare_drawing")
 
 
 @pytest_asyncio.fixture

@@ -10,7 +10,7 @@ import pytest_asyncio
 
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.results.contract import Results
-from app.readers.pool import ReaderPool
+from app.readers.pool import Kind, ReaderPool
 from app.reports.material import Material, sample_of
 from app.services.errors import BusyError
 from app.services.results.drawing import FIGURE, PAGE, DrawingError, beside_published, draw, figure, page
@@ -58,6 +58,26 @@ async def test_a_child_that_ends_is_no_fault_of_the_request(pool: ReaderPool) ->
         await draw(pool, FIGURE, "a", crash)
     with pytest.raises(BusyError, match="memory"):
         await draw(pool, FIGURE, "a", take_memory)
+
+
+async def test_what_is_drawn_of_a_large_job_may_take_more_memory(pool: ReaderPool) -> None:
+    results = sample().results
+    cells = (results["cells"] * (2_500 // len(results["cells"]) + 1))[:2_500]
+    large = json.dumps(results | {"cells": cells})
+    wanted = (large, "models", None, False, (), None, (), (), "svg", None)
+    assert b"<svg" in await draw(pool, FIGURE, "a", figure, *wanted)
+
+
+async def test_a_preparation_that_fails_ends_no_other_task(pool: ReaderPool) -> None:
+    broken = Kind(1, 120 * 1024 * 1024, drawing="tests.integration.readers.works:missing")
+    assert await draw(pool, FIGURE, "a", small) == b"small"
+    with pytest.raises(DrawingError, match="fail"):
+        await draw(pool, broken, "a", fail)
+    assert await draw(pool, FIGURE, "a", small) == b"small"
+
+
+def small() -> bytes:
+    return b"small"
 
 
 async def test_our_own_error_is_one(pool: ReaderPool) -> None:
