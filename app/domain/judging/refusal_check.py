@@ -10,9 +10,9 @@ MOST_CHARACTERS = 2_000
 """Characters of the request, and of the text, that the judge sees: a refusal shows in them."""
 _QUOTES = re.compile('"{3,}')
 _ANSWER = re.compile(r"\b(yes|no)\b(?![-'\u2019])")
-_BARE = re.compile(r"[\W_]*(?:(?:final )?answer[\W_]+)?(yes|no)[\W_]*")
+_BARE = re.compile(r"(?![\"'\u201c\u2018\u00ab])[\W_]*(?:(?:final )?answer[\W_]+)?(yes|no)[\W_]*")
 _LEADING = re.compile(
-    r"[\s*_#>`(\[]*(?:(?:final )?answer[\W_]+)?(yes|no)(?=[\s*_]*(?:[^\w\s*_\"'\u201d\u2019-]|- )|\s*\n)"
+    r"[\s*_#>`(\[]*(?:(?:final )?answer[\W_]+)?(yes|no)(?=[\s*_]*(?:[^\w\s*_/|?\"'\u201d\u2019-]|- )|\s*\n)"
 )
 
 

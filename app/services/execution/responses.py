@@ -184,6 +184,9 @@ class Responses(ABC):
                     checked = await self._check_refusal(prompt, run, item)
                 except CallFailedError as error:
                     failed = f"refusal check: {error}"
+                else:
+                    if refused_by(checked) is not None or not checked.text.strip():
+                        checked, failed = None, "refusal check: the judge gave no answer"
             row = await read_text(
                 self.claim.tenant, reply.text, lambda _: self._answered_row(run, item, reply, checked)
             )
@@ -289,7 +292,7 @@ class Responses(ABC):
         if why is not None:
             return self._response_row(run, item, "failed", None, (), error=f"runaway: {why}")
         status, why = self._status(reply)
-        if checked is not None and refused_by(checked) is None and says_refusal(checked.text):
+        if checked is not None and says_refusal(checked.text):
             status = "refused"
         ended = reply.finish_reason, reply.provider_finish_reason
         if status in JUDGED:

@@ -414,7 +414,7 @@ def _refusal_check_deviations(spec: JobSpec) -> list[str]:
 
 def _left_to_rules(checks: LeftToRules) -> Iterator[str]:
     if any(checks):
-        left = f"{checks.unread:,} replies had neither yes nor no, {checks.failed:,} calls failed"
+        left = f"{checks.unread:,} replies had neither yes nor no, {checks.failed:,} failed"
         yield f"Refusal checks that left the decision to the rules: {left}."
 
 

@@ -201,7 +201,9 @@ async def test_a_judge_that_refuses_to_say_leaves_it_to_the_rules(
 ) -> None:
     provider.text, provider.ended, provider.answer = IN_CHARACTER, FinishReason.REFUSAL, "Yes, I refuse."
     await worker.run_all(await one_text(engine, "judge_all"))
-    assert await response(engine) == ("answered", "Yes, I refuse.")
+    assert await response(engine) == ("answered", None)
+    error = await scalar(engine, "SELECT error FROM responses")
+    assert error == "refusal check: the judge gave no answer"
 
 
 async def test_a_runaway_text_is_not_checked(engine: AsyncEngine, worker: Worker, provider: Checked) -> None:
@@ -238,8 +240,8 @@ async def test_the_rules_decide_if_the_call_fails(
 @pytest.mark.parametrize(
     ("answer", "broken", "left"),
     [
-        ("Hard to say.", False, "3 replies had neither yes nor no, 0 calls failed"),
-        ("No. It is an answer.", True, "0 replies had neither yes nor no, 3 calls failed"),
+        ("Hard to say.", False, "3 replies had neither yes nor no, 0 failed"),
+        ("No. It is an answer.", True, "0 replies had neither yes nor no, 3 failed"),
         ("No. It is an answer.", False, None),
         ("*no*", False, None),
     ],
