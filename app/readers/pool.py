@@ -471,7 +471,11 @@ class _Origin:
         command = [sys.executable, "-P", "-m", "app.readers.child", str(theirs.fileno()), prepare]
         self._process = subprocess.Popen(  # noqa: S603 - our own
             command,
-            env={**VARIABLES, **folders},
+            env={
+                **VARIABLES,
+                **folders,
+                "PYTHONPATH": str(FOLDER),
+            },  # installed, only our own processes find it
             cwd=FOLDER,
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],
