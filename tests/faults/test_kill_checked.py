@@ -43,6 +43,27 @@ def asked(stack: Stack, job_id: str) -> Counter[str]:
     return Counter(judged_path(entry["request_id"]) for entry in stack.ledger(job_id))
 
 
+def in_peace(stack: Stack, body: Json) -> tuple[Json, Counter[str]]:
+    """Return the results and the calls of a job during which nothing happens."""
+    stack.simulate(latency_ms=0)
+    job_id = stack.submit(body)
+    assert stack.ended(job_id)["completeness"] == "full"
+    calls = asked(stack, job_id)
+    assert set(calls.values()) == {1}
+    return stack.results(job_id), calls
+
+
+def killed_after(stack: Stack, body: Json, calls: int) -> str:
+    """Return a job of which a worker was killed, and started again, after some calls."""
+    stack.simulate(latency_ms=60)
+    job_id = stack.submit(body)
+    stack.after_calls(calls)
+    worker = stack.pid("worker1")
+    stack.kill("worker1")
+    stack.restarted("worker1", worker)
+    return job_id
+
+
 def sentences(path: str) -> list[str]:
     """What a call is about, as :func:`recorded` names it."""
     stage, *place = path.split("/")
@@ -58,19 +79,10 @@ def sentences(path: str) -> list[str]:
 def test_job_ends_as_if_nothing_had_happened_and_asks_for_nothing_recorded_again(
     world: FaultyWorld, slow: Stack, body: Json, check: str
 ) -> None:
-    slow.simulate(latency_ms=0)
-    in_peace = slow.submit(body)
-    assert slow.ended(in_peace)["completeness"] == "full"
-    expected, calls = slow.results(in_peace), asked(slow, in_peace)
-    assert set(calls.values()) == {1}
+    expected, calls = in_peace(slow, body)
     assert check == "order_check" or expected[check]["asked_alone"]["unparsed"] > 0
 
-    slow.simulate(latency_ms=60)
-    job_id = slow.submit(body)
-    slow.after_calls(calls.total() // 2)
-    worker = slow.pid("worker1")
-    slow.kill("worker1")
-    slow.restarted("worker1", worker)
+    job_id = killed_after(slow, body, calls.total() // 2)
     kept, before = recorded(world, job_id), asked(slow, job_id)
     slow.simulate(latency_ms=0)
     job = slow.ended(job_id)
@@ -98,20 +110,11 @@ OF_TEXTS = (
 
 
 def test_texts_and_their_refusal_checks_are_asked_for_once(world: FaultyWorld, slow: Stack) -> None:
-    slow.simulate(latency_ms=0)
-    in_peace = slow.submit(REFUSALS)
-    assert slow.ended(in_peace)["completeness"] == "full"
-    expected, calls = slow.results(in_peace), asked(slow, in_peace)
-    assert set(calls.values()) == {1}
+    expected, calls = in_peace(slow, REFUSALS)
     checks = sum(path.startswith("refusal_check/") for path in calls)
     assert 0 < checks <= sum(path.startswith("generation/") for path in calls)
 
-    slow.simulate(latency_ms=60)
-    job_id = slow.submit(REFUSALS)
-    slow.after_calls(calls.total() // 4)
-    worker = slow.pid("worker1")
-    slow.kill("worker1")
-    slow.restarted("worker1", worker)
+    job_id = killed_after(slow, REFUSALS, calls.total() // 4)
     kept, before = {row[0] for row in world.database.execute(OF_TEXTS, {"job": job_id})}, asked(slow, job_id)
     slow.simulate(latency_ms=0)
     job = slow.ended(job_id)
