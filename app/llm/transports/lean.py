@@ -99,9 +99,7 @@ class LeanTransport:
             until = self._loop.time() + deadline_seconds
             line = self._line or await self._open(until)
             head = line.head % {b"id": header_text(request_id).encode(), b"length": len(content)}
-            tenant = body.tenant
-            pool = line.pools.get(tenant) or line.pool(tenant)
-            reply = await decoded(await pool.exchange(head + content, until))
+            reply = await decoded(await line.pool(body.tenant).exchange(head + content, until))
             if reply.status in _GOOD:
                 return reply
             failure = errors.refused(reply.status, parsed(reply.body), reply.headers, self._key)

@@ -305,7 +305,7 @@ class ModelCaller:
             The row's batch after a bill beyond the reservation: no other call may take its turn before all workers can know.
         """
         batch = account(self._writer, row, sent, permit.counted)
-        if permit.reserved is None or not permit.is_exceeded_by(row):
+        if not permit.is_exceeded_by(row):
             return None
         log.warning(
             "call billed beyond its reservation", job=row.job_id, connection=row.connection, model=row.model

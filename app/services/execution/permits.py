@@ -115,7 +115,6 @@ class Permit:
 
     Attributes:
         counted: Where the calls to the model are counted.
-        reserved: What was reserved for the call from a budget, if the job has one.
     """
 
     _permits: Permits
@@ -131,7 +130,7 @@ class Permit:
     counted: Calls
     _turn: Turn | None = None
     _slot: Slot | None = None
-    reserved: Wanted | None = None
+    _reserved: Wanted | None = None
 
     async def __aenter__(self) -> Self:
         permits = self._permits
@@ -149,8 +148,8 @@ class Permit:
                 model = self._request.model
                 turn.passed(by_time=permits.limiter.is_full(model.connection, model.name))
         except BaseException:
-            if self.reserved is not None:  # it will not be sent
-                permits.budgets.refund(self.reserved)
+            if self._reserved is not None:  # it will not be sent
+                permits.budgets.refund(self._reserved)
             self._give_back()
             raise
         self.counted.in_flight += 1
@@ -165,9 +164,9 @@ class Permit:
 
     def is_exceeded_by(self, row: CallRow) -> bool:
         """Return whether the call was billed more than was reserved for it."""
-        if self.reserved is None:
+        if self._reserved is None:
             return False
-        most = self.reserved.most
+        most = self._reserved.most
         tokens = (row.input_tokens or 0) + (row.output_tokens or 0)
         return tokens > most.tokens or (self._claim.dollars and nanos_of(row.usd or 0) > most.nanos)
 
@@ -208,11 +207,11 @@ class Permit:
         while True:
             if is_short or budgets.is_short(self._claim.job_id):
                 await budgets.reserve(wanted, patient=True)
-                self.reserved = wanted
+                self._reserved = wanted
             turn = await self._take_turn()
-            if self.reserved is None and await budgets.reserve(wanted, patient=False):
-                self.reserved = wanted
-            if self.reserved is not None:
+            if self._reserved is None and await budgets.reserve(wanted, patient=False):
+                self._reserved = wanted
+            if self._reserved is not None:
                 return turn
             is_short, self._turn = True, None
             turn.end()

@@ -422,12 +422,10 @@ class Responses(ABC):
         Raises:
             CallFailedError: If the first call failed for good. A follow-up that fails leaves the reply unparsed.
         """
-        model = self.spec.judges[judge] if self.spec.reply == "text" else self._called(judge, asked)
-        system = asked.shown.system
+        model, system = self._called(judge, asked), asked.shown.system
         repair = self.spec.repair
         usable = partial(_is_reusable, read, repair is not None)
-        kept = self._unread_reply(key) if self.unread else None
-        first = kept or await self._ask(model, system, asked.user, key=key, usable=usable)
+        first = self._unread_reply(key) or await self._ask(model, system, asked.user, key=key, usable=usable)
         verdict, key_missing = (  # by far the most replies are short, too
             _reading(first, read)
             if len(first.text) <= LONG_CHARACTERS
@@ -448,7 +446,7 @@ class Responses(ABC):
 
     def _unread_reply(self, key: CallKey) -> ChatReply | None:
         """Return the reply to a call that waits for a further one, if an earlier claim has kept it."""
-        return self.unread.get(key.path(self.claim.cell))
+        return self.unread.get(key.path(self.claim.cell)) if self.unread else None
 
     async def _ask_again(
         self,

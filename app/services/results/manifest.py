@@ -55,7 +55,7 @@ class LeftToRules(NamedTuple):
 
     Attributes:
         unread: Replies that answer neither yes nor no.
-        failed: Failed calls.
+        failed: Calls that failed, or whose reply was empty or a refusal.
     """
 
     unread: int = 0
