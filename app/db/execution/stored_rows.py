@@ -13,6 +13,15 @@ from app.domain.providers.model import ChatReply, FinishReason, Usage
 from app.ports import ModelCallError
 
 _JUDGED = ("verdicts", "second_verdicts", "grades")
+_KEYS = (
+    "jsonb_to_recordset(CAST(:calls AS jsonb))"
+    " AS k (stage text, task text, run smallint, item smallint, unit smallint, trait smallint, judge smallint)"
+)
+_KEY_COLUMNS = "calls.stage, calls.task, calls.run, calls.item, calls.unit, calls.trait, calls.judge"
+_OF_KEYS = (
+    f"shard_id = :shard AND ({_KEY_COLUMNS})"
+    " IS NOT DISTINCT FROM (k.stage, k.task, k.run, k.item, k.unit, k.trait, k.judge)"
+)
 
 
 async def stored_responses(connection: AsyncConnection, held: Claim) -> list[ResponseRow]:
@@ -97,13 +106,8 @@ async def fail_calls(
     """
     rows = await connection.execute(
         text(
-            "UPDATE calls SET outcome = :outcome, code = :code, detail = :detail"
-            " FROM jsonb_to_recordset(CAST(:calls AS jsonb)) AS k (stage text, task text, run smallint,"
-            "  item smallint, unit smallint, trait smallint, judge smallint)"
-            " WHERE shard_id = :shard AND outcome = 'ok' AND"
-            "  (calls.stage, calls.task, calls.run, calls.item, calls.unit, calls.trait, calls.judge)"
-            "  IS NOT DISTINCT FROM (k.stage, k.task, k.run, k.item, k.unit, k.trait, k.judge)"
-            " RETURNING connection || '/' || model"
+            f"UPDATE calls SET outcome = :outcome, code = :code, detail = :detail FROM {_KEYS} WHERE {_OF_KEYS}"
+            " AND outcome = 'ok' RETURNING connection || '/' || model"
         ),
         {
             "shard": shard_id,
@@ -114,6 +118,20 @@ async def fail_calls(
         },
     )
     return sorted(set(rows.scalars()))
+
+
+async def most_failures(
+    connection: AsyncConnection, shard_id: int, calls: Sequence[Mapping[str, object]], code: str
+) -> int:
+    """Return the highest number of failures with a code among some calls of a shard, each given by its columns."""
+    rows = await connection.execute(
+        text(
+            f"SELECT count(*) FROM calls, {_KEYS} WHERE {_OF_KEYS} AND code = :code"
+            f" GROUP BY {_KEY_COLUMNS} ORDER BY 1 DESC LIMIT 1"
+        ),
+        {"shard": shard_id, "calls": json.dumps(calls), "code": code},
+    )
+    return rows.scalar() or 0
 
 
 async def usage_of_text(connection: AsyncConnection, held: Claim, run: int, item: int) -> Usage | None:

@@ -94,7 +94,7 @@ async def reopen_shards(
         unfinished: Begin those anew, too, that were never finished.
 
     Returns:
-        How often one of them was opened, this time included; 0 if there are none.
+        The number of shards opened.
     """
     rows = await connection.execute(
         text(
@@ -102,7 +102,7 @@ async def reopen_shards(
             " lease_expires_at = NULL, announced_at = NULL, parked = false, failures = 0, retries = retries + 1,"
             " attempts_before = least(:most, greatest(attempts_before, coalesce("
             "  (SELECT max(attempt) FROM calls WHERE calls.shard_id = shards.id), 0)))"
-            " WHERE job_id = :job AND (id = ANY(:opened) OR :unfinished AND NOT done) RETURNING retries"
+            " WHERE job_id = :job AND (id = ANY(:opened) OR :unfinished AND NOT done)"
         ),
         {"job": job_id, "opened": shards, "most": MOST_ATTEMPTS, "unfinished": unfinished},
     )
@@ -110,4 +110,4 @@ async def reopen_shards(
     await connection.execute(
         text("DELETE FROM shard_usage WHERE shard_id = ANY(:opened)"), {"opened": shards}
     )
-    return max(rows.scalars(), default=0)
+    return rows.rowcount

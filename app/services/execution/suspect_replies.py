@@ -32,7 +32,7 @@ QUIET_SECONDS = 600.0
 AGAIN_SECONDS = 1.0
 """Pause before another look at a job that is ending, a shard that is at work, or a database that is away."""
 MOST_ROUNDS = 5
-"""Number of times a shard asks again for what was withdrawn, before its job is paused."""
+"""Number of times a reply is asked for again before its job is paused."""
 
 
 async def report_surplus(
@@ -65,9 +65,12 @@ async def ask_again(
     log.warning("replies withdrawn", texts=len(texts), judged_texts=len(judged))
     await stored_rows.withdraw(connection, claim, texts, judged)
     await response_cache.forget_shard(connection, claim.shard_id)
-    if await reopen_shards(connection, claim.job_id, [claim.shard_id]) <= MOST_ROUNDS:
+    await reopen_shards(connection, claim.job_id, [claim.shard_id])
+    calls = [key._asdict() for key in suspects]
+    failures = await stored_rows.most_failures(connection, claim.shard_id, calls, SUSPECT_REPLY)
+    if failures <= MOST_ROUNDS:
         return None
-    words = f"replies to the same part of the job were withdrawn {MOST_ROUNDS} times"
+    words = f"{failures} replies to the same request were withdrawn"
     return stop_error(JobMustStopError(SUSPECT_REPLY, words, "".join(models[:1])))
 
 
