@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from sqlalchemy import text
@@ -29,6 +30,7 @@ class ShardClaim:
         waited: Whether the job was still waiting for somebody to begin it.
         shared: Whether there are other tenants, who have keys that are still good.
         queued_seconds: How long ago the shard was announced.
+        claimed_at: When it was claimed, by the database's clock.
     """
 
     shard_id: int
@@ -42,6 +44,7 @@ class ShardClaim:
     waited: bool = field(default=False, kw_only=True)
     shared: bool = field(default=False, kw_only=True)
     queued_seconds: float = field(default=0.0, kw_only=True)
+    claimed_at: datetime | None = field(default=None, kw_only=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +150,7 @@ LEASE_FREE = (
     " EXISTS (SELECT FROM api_keys WHERE api_keys.tenant <> s.tenant AND revoked_at IS NULL"
     "  AND (expires_at IS NULL OR expires_at > clock_timestamp())) AS shared,"
     " coalesce(CAST(extract(epoch FROM clock_timestamp() - announced_at) AS double precision), 0)"
-    "  AS queued_seconds"
+    "  AS queued_seconds, clock_timestamp() AS claimed_at"
 )
 """Leases the shard in ``free``, which is locked there with its job."""
 
@@ -407,7 +410,7 @@ def _claim_of(row: Any) -> AnyClaim | None:
     if row is None:
         return None
     shard = (row.id, row.lease_token, row.tenant, row.job_id)
-    names = ("attempts_before", "budgeted", "dollars", "waited", "shared", "queued_seconds")
+    names = ("attempts_before", "budgeted", "dollars", "waited", "shared", "queued_seconds", "claimed_at")
     job = {"priority": Priority(row.priority), **{name: getattr(row, name) for name in names}}
     if row.persona is not None:
         return PreparationClaim(*shard, row.persona, row.retries, **job)

@@ -171,6 +171,7 @@ async def move(
     reason: str | None = None,
     error: JobError | None = None,
     tenant: str | None = None,
+    unless_resumed_since: datetime | None = None,
 ) -> bool:
     """Moves a job to another state if it is in one of ``leave``; whoever comes second changes nothing.
 
@@ -182,6 +183,7 @@ async def move(
         reason: Why, as a code; replaces the earlier reason, also by none.
         error: What went wrong; replaces the earlier error, also by none.
         tenant: Only this tenant's job; workers, which act for all, leave it out.
+        unless_resumed_since: A job that was resumed after this moment of the database's clock stays as it is.
 
     Returns:
         Whether this call moved it.
@@ -189,12 +191,16 @@ async def move(
     values: dict[str, Any] = {"status": to.value, "updated_at": text("clock_timestamp()")}
     values |= {"status_reason": reason, "error": None if error is None else error.model_dump()}
     values["finished_at"] = text("clock_timestamp()") if to.is_terminal else None
+    if to is JobStatus.QUEUED:
+        values["resumed_at"] = text("clock_timestamp()")
     statement = update(Job).where(
         Job.id == job_id,
         Job.status.in_([status.value for status in (before(to) if leave is None else leave)]),
     )
     if tenant is not None:
         statement = statement.where(Job.tenant == tenant)
+    if unless_resumed_since is not None:
+        statement = statement.where(func.coalesce(Job.resumed_at <= unless_resumed_since, True))
     moved = await connection.execute(statement.values(values).returning(Job.id))
     if moved.first() is None:
         return False
@@ -418,8 +424,7 @@ async def paused_jobs(connection: AsyncConnection, reason: str, job_id: str | No
 
 async def count_resumption(connection: AsyncConnection, job_id: str) -> None:
     """Count one more resumption after an outage."""
-    values = {"resumptions": Job.resumptions + 1, "resumed_at": text("clock_timestamp()")}
-    await connection.execute(update(Job).where(Job.id == job_id).values(values))
+    await connection.execute(update(Job).where(Job.id == job_id).values(resumptions=Job.resumptions + 1))
 
 
 async def forget_resumptions(connection: AsyncConnection, job_id: str) -> None:

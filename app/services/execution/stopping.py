@@ -1,5 +1,7 @@
 """Ends or stops the work on a job: when its last shard is over, and when an error says that it must not go on."""
 
+from datetime import datetime
+
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
@@ -48,7 +50,12 @@ async def settle(connection: AsyncConnection, job_id: str, status: JobStatus | N
 
 
 async def halt_job(
-    engine: AsyncEngine, job_id: str, error: JobMustStopError, *, early: bool = False
+    engine: AsyncEngine,
+    job_id: str,
+    error: JobMustStopError,
+    *,
+    early: bool = False,
+    claimed_at: datetime | None = None,
 ) -> Exception | None:
     """Stops the job.
 
@@ -56,6 +63,8 @@ async def halt_job(
     the cause is mended. So is one whose first calls of a kind all fail alike, one whose model has no price any more, and one whose
     provider can't be reached, which :mod:`app.services.scheduling.outages` resumes. One
     whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
+
+    A job that was resumed after `claimed_at`, when the shard of the call was claimed, goes on: what it met may be over.
 
     Returns:
         What kept it from being stopped, if anything did.
@@ -75,6 +84,7 @@ async def halt_job(
                 to=JobStatus.FINALIZING if hopeless else JobStatus.PAUSED,
                 reason=error.code,
                 error=detail,
+                unless_resumed_since=claimed_at,
             )
             if moved:
                 await batches.hasten(connection, job_id)

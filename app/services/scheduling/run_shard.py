@@ -101,7 +101,8 @@ async def _work(deps: ShardDependencies, claim: AnyClaim, stop: StopSignal) -> N
         await _give_back(deps, claim, stop)
     except JobMustStopError as error:
         await halt.done()
-        await _give_back(deps, claim, stop, await halt_job(deps.engine, claim.job_id, error))
+        failure = await halt_job(deps.engine, claim.job_id, error, claimed_at=claim.claimed_at)
+        await _give_back(deps, claim, stop, failure)
     except Exception as error:
         if is_away(error):  # no fault of the shard's: its time comes when the database is back
             log.warning("shard given back", reason=reason(error))
@@ -307,4 +308,5 @@ class _EarlyHalt:
             with contextlib.suppress(Exception):  # the job is to be stopped all the same
                 # What was answered before is known to the database before it is asked.
                 await self._deps.writer.add(self._claim).durable(self._claim)
-            await halt_job(self._deps.engine, self._claim.job_id, error, early=True)
+            claim = self._claim
+            await halt_job(self._deps.engine, claim.job_id, error, early=True, claimed_at=claim.claimed_at)

@@ -292,6 +292,37 @@ class TestRunShard:
         await running
         assert len(judged) == under_way <= 4, "at most what was in flight"
 
+    async def test_a_refusal_before_a_resumption_does_not_stop_the_resumed_job(
+        self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        answered, hanging = worker.provider.complete, asyncio.Event()
+        judged: list[str] = []
+
+        async def run_out(request: ChatRequest) -> ChatReply:
+            if "judging" not in request.request_id:
+                return await answered(request)
+            judged.append(request.request_id)
+            if len(judged) == 2:
+                raise ModelCallError("pay", kind=FailureKind.JOB, code="insufficient_quota", status=429)
+            await hanging.wait()
+            return await answered(request)
+
+        monkeypatch.setattr(worker.provider, "complete", run_out)
+        job = await new_job(engine)
+        first, *_ = await shard_ids(engine, job.id)
+        running = asyncio.create_task(worker.run(first))
+        for _ in range(3000):
+            if (await worker.job(job)).status is JobStatus.PAUSED:
+                break
+            await asyncio.sleep(0.02)
+        await resume_job(worker.control, TENANT, job.id)
+        assert not running.done()
+        hanging.set()
+        await running
+        assert (await worker.job(job)).status is JobStatus.QUEUED
+        await worker.run_all(job)
+        assert (await worker.finalize(job)).completeness == "full"
+
     async def test_a_runaway_text_fails_instead_of_costing_a_call_for_each_sentence(
         self, engine: AsyncEngine, worker: Worker
     ) -> None:
