@@ -13,14 +13,16 @@ from app.db.execution.result_rows import ResultWriter
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.domain.instruments.rules import RuleBook
+from app.domain.jobs.contract import JobError
 from app.domain.jobs.status import JobStatus
-from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Usage
+from app.domain.providers.model import ChatReply, ChatRequest, FinishReason, Model, Stage, Usage
 from app.instruments.rules import RULES
 from app.llm.batches.gateway import BatchGateway
 from app.ports import FailureKind, Fingerprint, ModelCallError, Price
 from app.services.execution import stop_signal
 from app.services.execution.budget_reservations import BudgetKeeper
 from app.services.execution.cache_lookup import ReplyDesk
+from app.services.execution.call_rows import CallKey
 from app.services.execution.first_calls import FirstCalls
 from app.services.execution.leases import LeaseKeeper
 from app.services.execution.model_caller import ModelCaller
@@ -28,7 +30,7 @@ from app.services.execution.response_cache import SharedReplies
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.shard_work import Batching, ShardDependencies
 from app.services.execution.stopping import MAX_SHARD_FAILURES
-from app.services.execution.suspect_replies import LateSuspects
+from app.services.execution.suspect_replies import MOST_ROUNDS, LateSuspects, ask_again
 from app.services.job_context import JobContexts
 from app.services.jobs.control import cancel_job, pause_job, resume_job
 from app.services.jobs.view import view_job
@@ -415,6 +417,34 @@ class TestRunShard:
     async def test_a_job_with_open_shards_is_not_finalized(self, engine: AsyncEngine, worker: Worker) -> None:
         job = await new_job(engine)
         assert (await worker.finalize(job)).status is JobStatus.QUEUED
+
+
+class TestWithdrawnReplies:
+    async def test_pause_a_job_only_if_one_request_is_answered_in_vain_again_and_again(
+        self, engine: AsyncEngine, worker: Worker
+    ) -> None:
+        job = await new_job(engine, iterations=8)
+        claim = await claimed(engine, job.id)
+        await expire(engine, claim)
+
+        async def answer() -> None:
+            await execute(engine, "UPDATE jobs SET status = 'running'")
+            await worker.run(claim.shard_id)
+
+        async def withdraw(run: int) -> JobError | None:
+            async with engine.begin() as connection:
+                return await ask_again(connection, claim, [CallKey(Stage.GENERATION, run, 0)])
+
+        await answer()
+        assert [await withdraw(run) for run in range(8)] == [None] * 8
+        for _ in range(MOST_ROUNDS - 1):
+            await answer()
+            assert await withdraw(0) is None
+        await answer()
+        error = await withdraw(0)
+        assert error is not None
+        assert (error.code, error.model) == ("suspect_reply", "simulated/sim-faithful")
+        assert error.detail == "6 replies to the same request were withdrawn"
 
 
 @pytest.mark.usefixtures("calls_at_once")
