@@ -1,12 +1,11 @@
 """Idempotent requests: a client's ``Idempotency-Key`` and the body that it came with."""
 
-import hashlib
-import json
 from dataclasses import dataclass
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.jobs import idempotency
+from app.domain.content_hash import hash_of
 from app.services.errors import IdempotencyConflictError
 
 
@@ -49,14 +48,3 @@ class ClientKey:
         if body_hash != self.body_hash:
             raise IdempotencyConflictError
         return made
-
-
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"))
-
-
-def hash_of(body: object) -> str:
-    """A hash of a body as JSON; CPU only. Encoded part by part, so that other threads run in between."""
-    found = hashlib.sha256()
-    for part in _ENCODER.iterencode(body):
-        found.update(part.encode())
-    return found.hexdigest()

@@ -3,31 +3,16 @@
 from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from pydantic import TypeAdapter
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.db.jobs import jobs
 from app.domain.instruments.dimension import Dimension
 from app.domain.jobs.plan import Cell, cells_of, control_cells_of
-from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.specification import JobSpec, decode_spec
 from app.domain.personagym.specification import GymSpec
 
-_CODEC = TypeAdapter(JobSpec)
 REMEMBERED_JOBS = 64
-
-
-def encode_spec(spec: JobSpec) -> dict[str, Any]:
-    """A specification as JSON."""
-    encoded: dict[str, Any] = _CODEC.dump_python(spec, mode="json")
-    return encoded
-
-
-def decode_spec(encoded: dict[str, Any]) -> JobSpec:
-    """The specification that :func:`encode_spec` wrote."""
-    spec: JobSpec = _CODEC.validate_python(encoded)
-    return spec
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,9 @@ import psycopg
 import pytest
 
 from app.domain.jobs.bundle import MOST_DOCUMENT_BYTES, MOST_LINE_BYTES
-from app.domain.sets.kinds import QUESTION_SET
+from app.domain.sets.kinds import QUESTION_SET, set_id
 from app.services.results.bundle_file import MOST_NESTED
 from app.services.results.bundle_reader import MOST_SETS
-from app.services.sets.sets import set_id
 from tests.api.service import Json, Service, pointers
 from tests.api.test_personagym import gym_body
 from tests.databases import libpq_url

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic_core import from_json
 
+from app.db.jobs.bundles import fields_of_rows
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.bundle import RESULTS
 from app.domain.uploads.records import Place
@@ -58,7 +59,7 @@ def samples() -> tuple[tuple[str, str, bytes], ...]:
 
 async def read_parts(pool: ReaderPool, file: BytesSource, results: bytes) -> None:
     """Read a bundle; answer what it says of its results with `results`, as if they had been computed from its rows."""
-    async with aclosing(pool.run("fuzz", file, read_bundle, 1_000, kind=LARGE)) as parts:
+    async with aclosing(pool.run("fuzz", file, read_bundle, 1_000, fields_of_rows(), kind=LARGE)) as parts:
         answer: bytes | None = None
         with suppress(StopAsyncIteration):
             while True:

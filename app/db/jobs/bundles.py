@@ -26,14 +26,9 @@ from app.db.tables import (
     ShardUsage,
     Verdict,
 )
+from app.domain.jobs.bundle import OF_CELLS, OF_JOB, OF_SHARDS, ROWS
 
 Json = dict[str, Any]
-
-OF_JOB = ("preparations",)
-OF_SHARDS = ("shard_usage", "shard_reuse", "calls")
-OF_CELLS = ("responses", "verdicts", "second_verdicts", "grades", "reused_replies")
-ROWS = ("cells", "shards", *OF_JOB, *OF_SHARDS, *OF_CELLS)
-"""The tables of a bundle, in the order in which they are written."""
 
 _TABLES: Mapping[str, type[Base]] = {
     table.__tablename__: table
@@ -200,9 +195,11 @@ def _columns(model: type[Base]) -> list[str]:
     return [column.name for column in model.__table__.columns if column.name not in left_out]
 
 
-def fields_of(table: str) -> frozenset[str]:
-    """The names that a row of a table may have in a bundle."""
-    return frozenset(_NUMBERED.get(name, name) for name in _columns(_TABLES[table]))
+def fields_of_rows() -> dict[str, frozenset[str]]:
+    """Return the names that the rows of each table may have in a bundle."""
+    return {
+        table: frozenset(_NUMBERED.get(name, name) for name in _columns(_TABLES[table])) for table in ROWS
+    }
 
 
 _UNLIKE_CALLS = text(

@@ -25,6 +25,11 @@ HEADER, JOB, SPECIFICATION, RESULTS, SETS = (
     "sets.jsonl",
 )
 TABLES = "tables/"
+OF_JOB = ("preparations",)
+OF_SHARDS = ("shard_usage", "shard_reuse", "calls")
+OF_CELLS = ("responses", "verdicts", "second_verdicts", "grades", "reused_replies")
+ROWS = ("cells", "shards", *OF_JOB, *OF_SHARDS, *OF_CELLS)
+"""The tables of a bundle, in the order in which they are written."""
 MOST_BYTES = 2**28
 """Of a bundle."""
 MOST_UNPACKED = 100

@@ -2,6 +2,9 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import TypeAdapter
 
 from app.domain.instruments.dimension import Dimension
 from app.domain.instruments.instrument import InstrumentRef
@@ -180,3 +183,18 @@ class JobSpec:
     def instruction_of(self, run: int) -> int:
         """Index of the persona instruction of a run: the first ``iterations`` runs share the first instruction."""
         return run // self.iterations
+
+
+_CODEC = TypeAdapter(JobSpec)
+
+
+def encode_spec(spec: JobSpec) -> dict[str, Any]:
+    """Return a specification as JSON."""
+    encoded: dict[str, Any] = _CODEC.dump_python(spec, mode="json")
+    return encoded
+
+
+def decode_spec(encoded: dict[str, Any]) -> JobSpec:
+    """Return the specification that :func:`encode_spec` wrote."""
+    spec: JobSpec = _CODEC.validate_python(encoded)
+    return spec

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
+from app.domain.content_hash import hash_of
 from app.domain.contract import Answer, Page
 from app.domain.sets.contract import (
     KeptSet,
@@ -79,3 +80,8 @@ def kind_of(set_id: str) -> SetKind[KeptSet] | None:
     """The kind of the set of an id; ``None`` if the id is of none."""
     prefix = set_id.partition("_")[0]
     return next((kind for kind in KINDS if kind.prefix == prefix), None)
+
+
+def set_id(kind: SetKind[KeptSet], content: object) -> str:
+    """Return the id of a set: a hash of its content."""
+    return f"{kind.prefix}_{hash_of(content)[:32]}"

@@ -14,6 +14,7 @@ from app.db.keys import tenant_limits
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.budget import NO_LIMITS, UNITS, Budget
 from app.domain.jobs.request import JobChangeIn
+from app.domain.jobs.specification import decode_spec
 from app.domain.jobs.status import ACTIVE, ENDING, RESUMABLE, RETRIABLE, JobStatus
 from app.domain.jobs.verdicts_request import imported_judges
 from app.ports import Queue
@@ -21,7 +22,6 @@ from app.services.errors import NotFoundError, NotUnderCapError, WrongStateError
 from app.services.execution.retries import PROVIDER_UNREACHABLE
 from app.services.execution.stop_signal import FRESH_SECONDS
 from app.services.execution.stopping import settle
-from app.services.job_context import decode_spec
 from app.services.jobs.listing import note_results
 from app.services.jobs.retention import remove_job
 from app.services.keys.tenant_limits import refuse_many_jobs

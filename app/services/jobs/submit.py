@@ -40,6 +40,7 @@ from app.domain.jobs.priority import Priority
 from app.domain.jobs.request import GenerateIn, JobIn
 from app.domain.jobs.resolve import Resolution, beyond, resolve
 from app.domain.jobs.resolve_generation import resolve_generation
+from app.domain.jobs.specification import encode_spec
 from app.domain.jobs.stage_estimate import StageEstimate, follow_ups
 from app.domain.jobs.status import JobStatus
 from app.ports import PriceBook, Queue
@@ -47,7 +48,6 @@ from app.services.errors import CallNotAllowedError, IdempotencyConflictError, S
 from app.services.execution.stopping import settle
 from app.services.idempotency import ClientKey
 from app.services.identifiers import new_id
-from app.services.job_context import encode_spec
 from app.services.jobs.existing_texts import (
     ExistingText,
     Position,

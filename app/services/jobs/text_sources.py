@@ -20,7 +20,7 @@ from app.domain.jobs.plan import AtomicCell, Cell, GymCell, cells_of
 from app.domain.jobs.qa_request import QaIn
 from app.domain.jobs.request import JobIn, PersonaIn
 from app.domain.jobs.source_request import JobTextsIn
-from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.specification import JobSpec, decode_spec
 from app.domain.jobs.stored_texts import StoredTexts, choose
 from app.domain.jobs.text_source import StoredText, TextSource
 from app.domain.jobs.verdicts_request import MOST_UNITS
@@ -29,7 +29,6 @@ from app.domain.personagym.specification import question_item
 from app.domain.providers.model import FinishReason
 from app.domain.results.contract import SourceOfTexts
 from app.domain.results.model_groups import Attributes
-from app.services.job_context import decode_spec
 from app.services.long_texts import on_a_thread
 
 JUDGED = frozenset({"answered", "refused"})

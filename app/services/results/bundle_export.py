@@ -15,6 +15,7 @@ from app.domain.jobs.bundle import (
     JOB,
     NOT_IN_BUNDLES,
     RESULTS,
+    ROWS,
     SETS,
     SPECIFICATION,
     TABLES,
@@ -67,7 +68,7 @@ class _Bundle:
         yield self._hashed(SPECIFICATION, one_part(to_json(with_secret(spec or {}, NOT_IN_BUNDLES))))
         yield self._hashed(RESULTS, one_part(self._results.encode()))
         yield self._hashed(SETS, one_part(b"".join(to_json(each) + b"\n" for each in kept)))
-        for table in bundles.ROWS:
+        for table in ROWS:
             yield self._hashed(f"{TABLES}{table}.jsonl", self._rows(table))
         await self._check_unchanged()
         header = BundleHeader(

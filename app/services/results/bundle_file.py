@@ -11,7 +11,6 @@ from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
 from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
-from app.db.jobs.bundles import ROWS
 from app.domain.errors import FieldError, InvalidJobError
 from app.domain.jobs.bundle import (
     HEADER,
@@ -20,6 +19,7 @@ from app.domain.jobs.bundle import (
     MOST_LINE_BYTES,
     MOST_UNPACKED,
     RESULTS,
+    ROWS,
     SETS,
     SPECIFICATION,
     TABLES,

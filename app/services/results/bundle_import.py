@@ -19,13 +19,14 @@ from app.db.jobs.jobs import JobRow
 from app.db.sets import sets
 from app.domain.errors import InvalidJobError
 from app.domain.jobs.budget import Budget
-from app.domain.jobs.bundle import JOB, RESULTS, SETS, TABLES, with_secret
+from app.domain.jobs.bundle import JOB, RESULTS, ROWS, SETS, TABLES, with_secret
 from app.domain.jobs.contract import ImportedFrom
 from app.domain.jobs.plan import cells_of, control_cells_of
+from app.domain.jobs.specification import decode_spec
 from app.readers.pool import LARGE, ReaderPool, Source, twice
 from app.services.errors import NotFoundError
 from app.services.identifiers import new_id
-from app.services.job_context import JobContext, decode_spec
+from app.services.job_context import JobContext
 from app.services.jobs.listing import note_results
 from app.services.keys.tenant_limits import payers
 from app.services.results.bundle_file import wrong
@@ -76,7 +77,10 @@ async def import_bundle(
     """
 
     async def once() -> Imported:
-        async with aclosing(readers.run(tenant, file, read_bundle, max_planned_calls, kind=LARGE)) as parts:
+        fields = bundles.fields_of_rows()
+        async with aclosing(
+            readers.run(tenant, file, read_bundle, max_planned_calls, fields, kind=LARGE)
+        ) as parts:
             bundle = _Bundle(parts, sha256, secret)
             try:
                 async with engine.begin() as connection:
@@ -143,7 +147,7 @@ class _Bundle:
         self, connection: AsyncConnection, tenant: str, job_id: str
     ) -> tuple[Mapping[str, int], Mapping[str, Any]]:
         """Write sets and rows; return how many rows each table has, and the results' own fields, which follow."""
-        writer, counts, named = RowWriter(connection, tenant, job_id), dict.fromkeys(bundles.ROWS, 0), []
+        writer, counts, named = RowWriter(connection, tenant, job_id), dict.fromkeys(ROWS, 0), []
         while (content := await self._next()) is not None and self.at != RESULTS:
             if self.at == SETS:
                 named += await write_set(connection, tenant, job_id, content)

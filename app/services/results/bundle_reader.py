@@ -1,7 +1,7 @@
 """Reads a reproduction bundle in a child process: checks all parts, and compares its results with those of its rows."""
 
 import math
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any, BinaryIO
@@ -9,19 +9,18 @@ from typing import Any, BinaryIO
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
-from app.db.jobs import bundles
 from app.domain.errors import escape_pointer
 from app.domain.instruments.instrument import READER_VERSION
-from app.domain.jobs.bundle import JOB, RESULTS, SETS, SPECIFICATION, TABLES, BundleJob
+from app.domain.jobs.bundle import JOB, RESULTS, ROWS, SETS, SPECIFICATION, TABLES, BundleJob, BundleSet
 from app.domain.jobs.bundle_reading import ReadAgain
 from app.domain.jobs.bundle_rows import RowChecks, WrongRowError
 from app.domain.jobs.plan import cells_of, control_cells_of, count_calls
-from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.specification import JobSpec, decode_spec, encode_spec
+from app.domain.personagym.diversity import diversity
 from app.domain.results.contract import Results
+from app.domain.sets.kinds import PERSONA_SET, kind_of, set_id
 from app.instruments.rules import RULES
-from app.services.job_context import decode_spec, encode_spec
 from app.services.results.bundle_file import BundleReader, parsed, told, wrong
-from app.services.results.bundle_sets import read_set
 
 ROWS_AT_ONCE = 1_000
 BYTES_AT_ONCE = 4 * 2**20
@@ -33,11 +32,18 @@ _ROUNDING = 1e-9
 """Sums of money: a database adds them up in any order."""
 
 
-def read_bundle(file: BinaryIO, max_planned_calls: int) -> Generator[bytes, bytes]:
+def read_bundle(
+    file: BinaryIO, max_planned_calls: int, fields: Mapping[str, Collection[str]]
+) -> Generator[bytes, bytes]:
     """Yield a bundle's parts as JSON, each with the name of its file, in the order in which they are written.
 
     First come the header, the job and the specification, then sets and rows, some at a time. The answer to the results' own
     fields is what was computed from the rows; the last part is the results with the deviations as this release words them.
+
+    Args:
+        file: The bundle.
+        max_planned_calls: Limit of a job's planned calls.
+        fields: Names that the rows of each table may have.
 
     Raises:
         InvalidJobError: If anything is wrong, or the results are not those of the rows.
@@ -57,8 +63,8 @@ def read_bundle(file: BinaryIO, max_planned_calls: int) -> Generator[bytes, byte
     for number, line in reader.lines(SETS):
         if number > MOST_SETS:
             raise wrong(SETS, f"has more than {MOST_SETS:,} sets", number)
-        yield _part(SETS, read_set(line, number))
-    yield from _tables(reader, job, spec)
+        yield _part(SETS, _read_set(line, number))
+    yield from _tables(reader, job, spec, fields)
     document = reader.document(RESULTS)
     own = yield _part(RESULTS, _fields(reader.header.job, parsed(RESULTS, document), document))
     computed = own.decode()
@@ -84,12 +90,37 @@ def _fields(job: str, results: Any, document: str) -> dict[str, Any]:
     return {"name": found.name, "batches": results["manifest"].get("batches", [])}
 
 
-def _tables(reader: BundleReader, job: BundleJob, spec: JobSpec) -> Iterator[bytes]:
+def _read_set(line: dict[str, Any], number: int) -> dict[str, Any]:
+    """Return a set and, of personas that a job made, how alike they are.
+
+    Raises:
+        InvalidJobError: If its id is not that of its content, or its content can't be shown.
+    """
+    try:
+        kept = BundleSet.model_validate(line)
+        kind = kind_of(kept.id)
+        if kind is None:
+            raise wrong(SETS, f"id: no set's begins with {kept.id.partition('_')[0][:20]!r}", number)
+        kind.model.of(kept.id, kept.name, kept.content)
+    except ValidationError as error:
+        raise told(f"{SETS}/{number}", error) from error
+    except TypeError as error:
+        raise wrong(SETS, "content: must be an object", number) from error
+    if kept.id != (expected := set_id(kind, kept.content)):
+        raise wrong(SETS, f"id: the content's is {expected}, not {kept.id}", number)
+    alike = kept.made and kind is PERSONA_SET
+    measured = diversity([persona["description"] for persona in kept.content]) if alike else None
+    return kept.model_dump() | {"diversity": None if measured is None else measured.model_dump()}
+
+
+def _tables(
+    reader: BundleReader, job: BundleJob, spec: JobSpec, fields: Mapping[str, Collection[str]]
+) -> Iterator[bytes]:
     cells = cells_of(spec)
     checks = RowChecks(spec, (*cells, *control_cells_of(spec, len(cells))), _read_again(job, spec))
-    for table in bundles.ROWS:
+    for table in ROWS:
         path = f"{TABLES}{table}.jsonl"
-        rows = _checked(table, path, reader.lines(path), checks)
+        rows = _checked(table, path, reader.lines(path), checks, fields[table])
         while some := _some(reader, rows):
             yield _part(path, some)
         if table == "cells":
@@ -117,14 +148,17 @@ def _some(reader: BundleReader, rows: Iterator[dict[str, Any]]) -> list[dict[str
 
 
 def _checked(
-    table: str, path: str, lines: Iterator[tuple[int, dict[str, Any]]], checks: RowChecks
+    table: str,
+    path: str,
+    lines: Iterator[tuple[int, dict[str, Any]]],
+    checks: RowChecks,
+    known: Collection[str],
 ) -> Iterator[dict[str, Any]]:
     fields: Sequence[str] | None = None
-    known = bundles.fields_of(table)
     for number, row in lines:
         if fields is None:
             fields = list(row)
-            if unknown := sorted(set(fields) - known):
+            if unknown := sorted({*fields} - {*known}):
                 raise wrong(path, f"unknown fields: {', '.join(unknown)[:300]}", number)
         elif list(row) != fields:
             raise wrong(path, "must have the fields of the first line", number)

@@ -2,16 +2,12 @@
 
 from typing import Any
 
-from pydantic import ValidationError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from app.db.jobs import jobs
 from app.db.sets import sets
-from app.domain.jobs.bundle import SETS, BundleSet
-from app.domain.personagym.diversity import diversity
-from app.domain.sets.kinds import KINDS, PERSONA_SET, kind_of
-from app.services.results.bundle_file import told, wrong
-from app.services.sets.sets import set_id
+from app.domain.jobs.bundle import BundleSet
+from app.domain.sets.kinds import KINDS, kind_of
 
 
 async def sets_of(connection: AsyncConnection, tenant: str, job_id: str) -> list[BundleSet]:
@@ -43,26 +39,3 @@ async def write_set(
     if found["diversity"] is not None:
         await sets.store_diversity(connection, tenant, id_, found["diversity"])
     return []
-
-
-def read_set(line: dict[str, Any], number: int) -> dict[str, Any]:
-    """Return a set and, of personas that a job made, how alike they are.
-
-    Raises:
-        InvalidJobError: If its id is not that of its content, or its content can't be shown.
-    """
-    try:
-        kept = BundleSet.model_validate(line)
-        kind = kind_of(kept.id)
-        if kind is None:
-            raise wrong(SETS, f"id: no set's begins with {kept.id.partition('_')[0][:20]!r}", number)
-        kind.model.of(kept.id, kept.name, kept.content)
-    except ValidationError as error:
-        raise told(f"{SETS}/{number}", error) from error
-    except TypeError as error:
-        raise wrong(SETS, "content: must be an object", number) from error
-    if kept.id != (expected := set_id(kind, kept.content)):
-        raise wrong(SETS, f"id: the content's is {expected}, not {kept.id}", number)
-    alike = kept.made and kind is PERSONA_SET
-    measured = diversity([persona["description"] for persona in kept.content]) if alike else None
-    return kept.model_dump() | {"diversity": None if measured is None else measured.model_dump()}

@@ -14,11 +14,10 @@ from app.db.sets import sets
 from app.domain.jobs.specification import JobSpec
 from app.domain.jobs.status import ENDING
 from app.domain.personagym.diversity import diversity
-from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET
+from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET, set_id
 from app.services.sets.exemplars import freeze_exemplars
 from app.services.sets.persona_sets import made_by, made_up
 from app.services.sets.question_sets import question_set_id, questions_of
-from app.services.sets.sets import set_id
 
 
 async def freeze_made(connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec) -> None:

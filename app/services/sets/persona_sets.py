@@ -18,10 +18,10 @@ from app.domain.jobs.imports import PersonaFormat, PersonasRead, read_persona_li
 from app.domain.personagym.diversity import Diversity
 from app.domain.results.contract import PersonaGenerationResult
 from app.domain.sets.contract import PersonaSet
-from app.domain.sets.kinds import PERSONA_SET
+from app.domain.sets.kinds import PERSONA_SET, set_id
 from app.services.errors import NotFoundError
 from app.services.long_texts import on_a_thread
-from app.services.sets.sets import is_persona_set_id, set_id
+from app.services.sets.sets import is_persona_set_id
 
 People = list[dict[str, Any]]
 """Personas with id, description and traits."""

@@ -17,9 +17,9 @@ from app.domain.jobs.specification import JobSpec
 from app.domain.personagym.exemplars import given_key, persona_order, place_of
 from app.domain.personagym.task import GymTask, task_named
 from app.domain.sets.contract import ExemplarsByPersona, QuestionSet, QuestionSetIn
-from app.domain.sets.kinds import QUESTION_SET, RUBRIC_SET
+from app.domain.sets.kinds import QUESTION_SET, RUBRIC_SET, set_id
 from app.services.long_texts import on_a_thread
-from app.services.sets.sets import find_set, set_id
+from app.services.sets.sets import find_set
 
 Questions = dict[str, dict[str, list[str]]]
 """Questions by task by persona description."""

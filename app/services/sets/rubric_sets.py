@@ -10,9 +10,9 @@ from app.domain.jobs.catalog import Catalog
 from app.domain.jobs.resolve_rubrics import read_rubrics, with_rubrics
 from app.domain.jobs.rubrics import RubricContent, RubricSetIn
 from app.domain.sets.contract import RubricSet
-from app.domain.sets.kinds import RUBRIC_SET
+from app.domain.sets.kinds import RUBRIC_SET, set_id
 from app.services.long_texts import on_a_thread
-from app.services.sets.sets import find_set, set_id
+from app.services.sets.sets import find_set
 
 
 async def keep_rubrics(engine: AsyncEngine, catalog: Catalog, tenant: str, given: RubricSetIn) -> RubricSet:

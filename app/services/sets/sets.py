@@ -16,7 +16,6 @@ from app.domain.jobs.rubrics import RubricContent
 from app.domain.sets.contract import KeptSet
 from app.domain.sets.kinds import PERSONA_SET, QUESTION_SET, RUBRIC_SET, SetKind
 from app.services.errors import NotFoundError
-from app.services.idempotency import hash_of
 
 Shown = TypeVar("Shown", bound=KeptSet)
 
@@ -24,11 +23,6 @@ Shown = TypeVar("Shown", bound=KeptSet)
 def is_persona_set_id(name: str) -> bool:
     """Whether a name has the form of a kept persona set's id."""
     return re.fullmatch(PERSONA_SET.id_form, name) is not None
-
-
-def set_id(kind: SetKind[KeptSet], content: object) -> str:
-    """The id of a set: a hash of its content."""
-    return f"{kind.prefix}_{hash_of(content)[:32]}"
 
 
 def made_set_id(made: Sequence[str], kind: SetKind[KeptSet]) -> str | None:

@@ -11,6 +11,7 @@ from app.db.jobs import jobs
 from app.db.watching import schedule_runs
 from app.db.watching.schedule_runs import RunRow
 from app.db.watching.schedules import ScheduleRow
+from app.domain.content_hash import hash_of
 from app.domain.results.contract import Results
 from app.domain.watching.attribution import (
     Cause,
@@ -25,7 +26,6 @@ from app.domain.watching.attribution import (
 from app.domain.watching.cron import runs_a_year
 from app.domain.watching.drift import two_sided
 from app.domain.watching.figure import Watched, by_persona, figure_in, figure_of, resolution_of
-from app.services.idempotency import hash_of
 
 REMEMBERED_RUNS = 1000
 """Runs that a new one is compared with, at most."""

@@ -1,7 +1,7 @@
 import json
 
 from app.domain.jobs.resolve import resolve
-from app.services.job_context import decode_spec, encode_spec
+from app.domain.jobs.specification import decode_spec, encode_spec
 from tests.job_requests import a_dimension, a_model, a_persona, a_response
 from tests.unit.domain.job_samples import CATALOG, draft, texts
 

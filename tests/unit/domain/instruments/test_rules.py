@@ -4,8 +4,8 @@ import pytest
 
 from app.domain.instruments.instrument import InstrumentRef
 from app.domain.instruments.rules import UnknownVersionError, Versions
+from app.domain.jobs.specification import decode_spec, encode_spec
 from app.instruments.rules import RULES
-from app.services.job_context import decode_spec, encode_spec
 from tests.unit.domain.job_samples import draft, resolved, wrong
 
 OLD = {"segmenter": "punkt-en-v1", "refusals": "refusals-v2", "injections": "injections-v1"}

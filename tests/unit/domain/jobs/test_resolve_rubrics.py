@@ -9,11 +9,10 @@ from app.domain.jobs.plan import atomic, cells_of, gym
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.resolve_rubrics import read_rubrics
 from app.domain.jobs.rubrics import RubricContent, RubricSetIn
-from app.domain.jobs.specification import JobSpec
+from app.domain.jobs.specification import JobSpec, decode_spec, encode_spec
 from app.domain.personagym.prompts import question_prompt, score_examples_prompt
 from app.domain.personagym.replies import read_exemplars
 from app.domain.personagym.specification import question_item
-from app.services.job_context import decode_spec, encode_spec
 from tests.job_requests import a_model, a_persona
 from tests.rubrics import OFFICIAL, TASK_OF, official_prompt
 from tests.unit.domain.job_samples import CATALOG, draft, wrong

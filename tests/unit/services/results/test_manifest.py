@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 
 from app.domain.jobs.resolve import resolve
+from app.domain.jobs.specification import decode_spec, encode_spec
 from app.domain.providers.model import Takes
-from app.services.job_context import decode_spec, encode_spec
 from app.services.providers.model_parameters import sampled_models, table_of
 from app.services.results.manifest import deviations
 from tests.job_requests import a_model

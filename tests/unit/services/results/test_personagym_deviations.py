@@ -10,11 +10,11 @@ from app.domain.jobs.catalog import KeptSets
 from app.domain.jobs.resolve import resolve
 from app.domain.jobs.resolve_rubrics import read_rubrics
 from app.domain.jobs.rubrics import RubricSetIn
+from app.domain.jobs.specification import decode_spec, encode_spec
 from app.domain.personagym.exemplars import given_key
 from app.domain.personagym.prompts import rubric_prompt
 from app.domain.personagym.replies import read_exemplars
 from app.instruments.published import released_texts
-from app.services.job_context import decode_spec, encode_spec
 from app.services.results.manifest import deviations
 from tests.job_requests import a_model, a_persona
 from tests.rubrics import OFFICIAL, RELEASED, SCORE_EXAMPLES, TASK_OF, process_examples
