@@ -129,7 +129,7 @@ class Job(Base):
     resumptions: Mapped[int] = mapped_column(SmallInteger, server_default="0")
     """Resumptions after an outage since a call was last answered."""
     resumed_at: Mapped[datetime | None]
-    """When the job last went on after a pause or its end."""
+    """When the job was last resumed or reopened."""
     reader: Mapped[str | None]
     """Version of the rules that last read all stored replies again; null where the specification's stands."""
     rereads: Mapped[int] = mapped_column(server_default="0")

@@ -277,7 +277,7 @@ def neighbours(
         config = tmp_path / "assay.yaml"
         config.write_text(yaml.safe_dump({"connections": {"liar": liar}}))
         url = exits.enter_context(databases.new("neighbours", template=template_database))
-        # Only the tests' environment has pandas, which pyarrow imports wherever it is: 40 MiB that no service takes.
+        # Only the tests' environment has pandas. Where it is installed, pyarrow imports it on demand and takes 40 MiB more.
         hidden = tmp_path / "hidden"
         hidden.mkdir()
         (hidden / "pandas.py").write_text("raise ImportError")

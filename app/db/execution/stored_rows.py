@@ -14,13 +14,15 @@ from app.ports import ModelCallError
 
 _JUDGED = ("verdicts", "second_verdicts", "grades")
 _KEYS = (
-    "jsonb_to_recordset(CAST(:calls AS jsonb))"
-    " AS k (stage text, task text, run smallint, item smallint, unit smallint, trait smallint, judge smallint)"
+    "jsonb_to_recordset(CAST(:calls AS jsonb)) AS k (stage text, task text, run smallint, item smallint,"
+    " unit smallint, last_unit smallint, trait smallint, judge smallint)"
 )
-_KEY_COLUMNS = "calls.stage, calls.task, calls.run, calls.item, calls.unit, calls.trait, calls.judge"
+_KEY_COLUMNS = (
+    "calls.stage, calls.task, calls.run, calls.item, calls.unit, calls.last_unit, calls.trait, calls.judge"
+)
 _OF_KEYS = (
     f"shard_id = :shard AND ({_KEY_COLUMNS})"
-    " IS NOT DISTINCT FROM (k.stage, k.task, k.run, k.item, k.unit, k.trait, k.judge)"
+    " IS NOT DISTINCT FROM (k.stage, k.task, k.run, k.item, k.unit, k.last_unit, k.trait, k.judge)"
 )
 
 
@@ -98,16 +100,12 @@ async def withdraw(
 
 async def fail_calls(
     connection: AsyncConnection, shard_id: int, calls: Sequence[Mapping[str, object]], failure: ModelCallError
-) -> list[str]:
-    """Turn answered calls of a shard into failed ones, each given by its columns; what they cost stays.
-
-    Returns:
-        Their models, as ``connection/model``.
-    """
-    rows = await connection.execute(
+) -> None:
+    """Turn answered calls of a shard into failed ones, each given by its columns; what they cost stays."""
+    await connection.execute(
         text(
             f"UPDATE calls SET outcome = :outcome, code = :code, detail = :detail FROM {_KEYS} WHERE {_OF_KEYS}"
-            " AND outcome = 'ok' RETURNING connection || '/' || model"
+            " AND outcome = 'ok'"
         ),
         {
             "shard": shard_id,
@@ -117,21 +115,25 @@ async def fail_calls(
             "detail": str(failure),
         },
     )
-    return sorted(set(rows.scalars()))
 
 
 async def most_failures(
     connection: AsyncConnection, shard_id: int, calls: Sequence[Mapping[str, object]], code: str
-) -> int:
-    """Return the highest number of failures with a code among some calls of a shard, each given by its columns."""
+) -> tuple[int, str]:
+    """Return how often the request that failed most often has failed with a code, and its model as ``connection/model``.
+
+    The requests are those of some calls of a shard, each given by its columns; none has failed if the number is 0.
+    """
     rows = await connection.execute(
         text(
-            f"SELECT count(*) FROM calls, {_KEYS} WHERE {_OF_KEYS} AND code = :code"
-            f" GROUP BY {_KEY_COLUMNS} ORDER BY 1 DESC LIMIT 1"
+            "SELECT count(DISTINCT calls.id), min(connection || '/' || model)"
+            f" FROM calls, {_KEYS} WHERE {_OF_KEYS} AND code = :code"
+            f" GROUP BY {_KEY_COLUMNS} ORDER BY 1 DESC, 2 LIMIT 1"
         ),
         {"shard": shard_id, "calls": json.dumps(calls), "code": code},
     )
-    return rows.scalar() or 0
+    row = rows.first()
+    return (0, "") if row is None else (row[0], row[1])
 
 
 async def usage_of_text(connection: AsyncConnection, held: Claim, run: int, item: int) -> Usage | None:

@@ -192,7 +192,7 @@ async def move(
     values |= {"status_reason": reason, "error": None if error is None else error.model_dump()}
     values["finished_at"] = text("clock_timestamp()") if to.is_terminal else None
     if to is JobStatus.QUEUED:
-        values["resumed_at"] = text("clock_timestamp()")
+        values |= {"resumed_at": text("clock_timestamp()"), "resumptions": 0}
     statement = update(Job).where(
         Job.id == job_id,
         Job.status.in_([status.value for status in (before(to) if leave is None else leave)]),
@@ -422,9 +422,9 @@ async def paused_jobs(connection: AsyncConnection, reason: str, job_id: str | No
     return [PausedJob(*row) for row in await connection.execute(statement)]
 
 
-async def count_resumption(connection: AsyncConnection, job_id: str) -> None:
-    """Count one more resumption after an outage."""
-    await connection.execute(update(Job).where(Job.id == job_id).values(resumptions=Job.resumptions + 1))
+async def note_resumptions(connection: AsyncConnection, job_id: str, resumptions: int) -> None:
+    """Store the number of a resumed job's resumptions after an outage; any other resumption leaves 0."""
+    await connection.execute(update(Job).where(Job.id == job_id).values(resumptions=resumptions))
 
 
 async def forget_resumptions(connection: AsyncConnection, job_id: str) -> None:

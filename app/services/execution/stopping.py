@@ -64,7 +64,7 @@ async def halt_job(
     provider can't be reached, which :mod:`app.services.scheduling.outages` resumes. One
     whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
 
-    A job that was resumed after `claimed_at`, when the shard of the call was claimed, goes on: what it met may be over.
+    A job resumed after `claimed_at`, when the call's shard was claimed, is not stopped: the cause may have been mended.
 
     Returns:
         What kept it from being stopped, if anything did.

@@ -31,8 +31,8 @@ QUIET_SECONDS = 600.0
 """Shortest time between two messages to a webhook about surplus replies of one connection."""
 AGAIN_SECONDS = 1.0
 """Pause before another look at a job that is ending, a shard that is at work, or a database that is away."""
-MOST_ROUNDS = 5
-"""Number of times a reply is asked for again before its job is paused."""
+MOST_SUSPECT_REPLIES = 5
+"""Number of suspect replies to one request, used or not. One more that was used pauses the job."""
 
 
 async def report_surplus(
@@ -56,7 +56,7 @@ async def ask_again(
     Returns:
         Why the locked job must be paused; ``None`` if it may go on.
     """
-    models = await fail_calls(connection, claim, suspects)
+    await fail_calls(connection, claim, suspects)
     if not isinstance(claim, Claim):
         return None
     places = [(key.run or 0, key.item or 0, key.is_about_text) for key in suspects]
@@ -67,19 +67,17 @@ async def ask_again(
     await response_cache.forget_shard(connection, claim.shard_id)
     await reopen_shards(connection, claim.job_id, [claim.shard_id])
     calls = [key._asdict() for key in suspects]
-    failures = await stored_rows.most_failures(connection, claim.shard_id, calls, SUSPECT_REPLY)
-    if failures <= MOST_ROUNDS:
+    failures, model = await stored_rows.most_failures(connection, claim.shard_id, calls, SUSPECT_REPLY)
+    if failures <= MOST_SUSPECT_REPLIES:
         return None
-    words = f"{failures} replies to the same request were withdrawn"
-    return stop_error(JobMustStopError(SUSPECT_REPLY, words, "".join(models[:1])))
+    words = f"{failures} replies to the same request may belong to other requests"
+    return stop_error(JobMustStopError(SUSPECT_REPLY, words, model))
 
 
-async def fail_calls(
-    connection: AsyncConnection, claim: AnyClaim, suspects: Collection[CallKey]
-) -> list[str]:
-    """Show calls with suspect replies among the job's failures; return the models that were called."""
+async def fail_calls(connection: AsyncConnection, claim: AnyClaim, suspects: Collection[CallKey]) -> None:
+    """Show calls with suspect replies among the job's failures."""
     calls = [key._asdict() for key in suspects]
-    return await stored_rows.fail_calls(connection, claim.shard_id, calls, SuspectReplyError())
+    await stored_rows.fail_calls(connection, claim.shard_id, calls, SuspectReplyError())
 
 
 class LateSuspects:

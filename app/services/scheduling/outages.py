@@ -88,9 +88,10 @@ async def _is_reached(probe: ProviderProbe, connection: str, tenant: str) -> boo
 async def _resume(engine: AsyncEngine, queue: Queue, job_id: str, window: int) -> bool:
     async with engine.begin() as connection:
         # Somebody may have paused, resumed or cancelled it meanwhile.
-        if not await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE, job_id):
+        paused = await jobs.paused_jobs(connection, PROVIDER_UNREACHABLE, job_id)
+        if not paused:
             return False
         announced = await queue_again(connection, job_id, window)
-        await jobs.count_resumption(connection, job_id)
+        await jobs.note_resumptions(connection, job_id, paused[0].resumptions + 1)
     await queue.announce_shards(announced)
     return True

@@ -12,9 +12,17 @@ from app.domain.jobs.status import ACTIVE, JobStatus
 from app.ports import FailureKind, ModelCallError
 from app.services.execution.retries import PROVIDER_UNREACHABLE, JobMustStopError
 from app.services.execution.stopping import halt_job
-from app.services.jobs.control import PAUSED_BY_USER, pause_job
+from app.services.jobs.control import PAUSED_BY_USER, pause_job, resume_job
 from app.services.scheduling.outages import resume_reachable
-from tests.integration.jobs import RecordingQueue, call_row, claimed, control_dependencies, execute, new_job
+from tests.integration.jobs import (
+    TENANT,
+    RecordingQueue,
+    call_row,
+    claimed,
+    control_dependencies,
+    execute,
+    new_job,
+)
 
 WINDOW = 16
 REFUSED = ModelCallError("refused", kind=FailureKind.RETRY, code="connection_failed")
@@ -136,6 +144,9 @@ class TestResumptionsInVain:
         assert await resume_reachable(engine, queue, provider, WINDOW) == []
         assert len(provider.probed) == probes
         assert await standing(engine, job) == ("paused", PROVIDER_UNREACHABLE)
+        await resume_job(control_dependencies(engine, queue, WINDOW), TENANT, job)
+        await pause_again(engine, job, 0)
+        assert await resume_reachable(engine, queue, provider, WINDOW) == [job], "a user has begun anew"
 
     @pytest.mark.parametrize("connection", ["simulated", "other"])
     async def test_are_forgotten_once_the_same_server_answers_a_call(

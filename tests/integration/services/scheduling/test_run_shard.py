@@ -30,7 +30,7 @@ from app.services.execution.response_cache import SharedReplies
 from app.services.execution.result_writer import BatchWriter
 from app.services.execution.shard_work import Batching, ShardDependencies
 from app.services.execution.stopping import MAX_SHARD_FAILURES
-from app.services.execution.suspect_replies import MOST_ROUNDS, LateSuspects, ask_again
+from app.services.execution.suspect_replies import MOST_SUSPECT_REPLIES, LateSuspects, ask_again
 from app.services.job_context import JobContexts
 from app.services.jobs.control import cancel_job, pause_job, resume_job
 from app.services.jobs.view import view_job
@@ -433,18 +433,18 @@ class TestWithdrawnReplies:
 
         async def withdraw(run: int) -> JobError | None:
             async with engine.begin() as connection:
-                return await ask_again(connection, claim, [CallKey(Stage.GENERATION, run, 0)])
+                return await ask_again(connection, claim, [CallKey(Stage.GENERATION, run, 0)] * 2)
 
         await answer()
         assert [await withdraw(run) for run in range(8)] == [None] * 8
-        for _ in range(MOST_ROUNDS - 1):
+        for _ in range(MOST_SUSPECT_REPLIES - 1):
             await answer()
             assert await withdraw(0) is None
         await answer()
         error = await withdraw(0)
         assert error is not None
         assert (error.code, error.model) == ("suspect_reply", "simulated/sim-faithful")
-        assert error.detail == "6 replies to the same request were withdrawn"
+        assert error.detail == "6 replies to the same request may belong to other requests"
 
 
 @pytest.mark.usefixtures("calls_at_once")
