@@ -471,11 +471,8 @@ class _Origin:
         command = [sys.executable, "-P", "-m", "app.readers.child", str(theirs.fileno()), prepare]
         self._process = subprocess.Popen(  # noqa: S603 - our own
             command,
-            env={
-                **VARIABLES,
-                **folders,
-                "PYTHONPATH": str(FOLDER),
-            },  # installed, only our own processes find it
+            # Where the service is installed, only its own processes find this folder.
+            env={**VARIABLES, **folders, "PYTHONPATH": str(FOLDER)},
             cwd=FOLDER,
             stdin=subprocess.DEVNULL,
             pass_fds=[theirs.fileno()],

@@ -1,7 +1,7 @@
 """Reads a reproduction bundle in a child process: checks all parts, and compares its results with those of its rows."""
 
 import math
-from collections.abc import Collection, Generator, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import islice
 from typing import Any, BinaryIO
@@ -33,7 +33,7 @@ _ROUNDING = 1e-9
 
 
 def read_bundle(
-    file: BinaryIO, max_planned_calls: int, fields: Mapping[str, Collection[str]]
+    file: BinaryIO, max_planned_calls: int, fields: Mapping[str, frozenset[str]]
 ) -> Generator[bytes, bytes]:
     """Yield a bundle's parts as JSON, each with the name of its file, in the order in which they are written.
 
@@ -114,7 +114,7 @@ def _read_set(line: dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def _tables(
-    reader: BundleReader, job: BundleJob, spec: JobSpec, fields: Mapping[str, Collection[str]]
+    reader: BundleReader, job: BundleJob, spec: JobSpec, fields: Mapping[str, frozenset[str]]
 ) -> Iterator[bytes]:
     cells = cells_of(spec)
     checks = RowChecks(spec, (*cells, *control_cells_of(spec, len(cells))), _read_again(job, spec))
@@ -152,13 +152,13 @@ def _checked(
     path: str,
     lines: Iterator[tuple[int, dict[str, Any]]],
     checks: RowChecks,
-    known: Collection[str],
+    known: frozenset[str],
 ) -> Iterator[dict[str, Any]]:
     fields: Sequence[str] | None = None
     for number, row in lines:
         if fields is None:
             fields = list(row)
-            if unknown := sorted({*fields} - {*known}):
+            if unknown := sorted(set(fields) - known):
                 raise wrong(path, f"unknown fields: {', '.join(unknown)[:300]}", number)
         elif list(row) != fields:
             raise wrong(path, "must have the fields of the first line", number)

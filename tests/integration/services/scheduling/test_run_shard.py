@@ -160,6 +160,33 @@ class Worker:
         assert found is not None
         return found
 
+    async def paused(self, job: JobRow) -> None:
+        """Wait until a job is paused."""
+        for _ in range(3000):
+            if (await self.job(job)).status is JobStatus.PAUSED:
+                return
+            await asyncio.sleep(0.02)
+        pytest.fail("the job was not paused")
+
+
+class RunsOut:
+    """Credit that the second judge call finds used up, while the others hang until they are let go."""
+
+    def __init__(self, worker: Worker, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.judged: list[str] = []
+        self.hanging = asyncio.Event()
+        self._answered = worker.provider.complete
+        monkeypatch.setattr(worker.provider, "complete", self._complete)
+
+    async def _complete(self, request: ChatRequest) -> ChatReply:
+        if "judging" not in request.request_id:
+            return await self._answered(request)
+        self.judged.append(request.request_id)
+        if len(self.judged) == 2:
+            raise ModelCallError("pay", kind=FailureKind.JOB, code="insufficient_quota", status=429)
+        await self.hanging.wait()
+        return await self._answered(request)
+
 
 class TestRunShard:
     async def test_it_does_everything_once_and_ends_the_job(
@@ -268,58 +295,28 @@ class TestRunShard:
     async def test_the_first_refusal_stops_a_job_that_got_somewhere_though_other_calls_hang(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        answered, hanging = worker.provider.complete, asyncio.Event()
-        judged: list[str] = []
-
-        async def run_out(request: ChatRequest) -> ChatReply:
-            if "judging" not in request.request_id:
-                return await answered(request)
-            judged.append(request.request_id)
-            if len(judged) == 2:
-                raise ModelCallError("pay", kind=FailureKind.JOB, code="insufficient_quota", status=429)
-            await hanging.wait()
-            return await answered(request)
-
-        monkeypatch.setattr(worker.provider, "complete", run_out)
+        provider = RunsOut(worker, monkeypatch)
         job = await new_job(engine)
         running = asyncio.create_task(worker.run_all(job))
-        for _ in range(3000):
-            if (await worker.job(job)).status is JobStatus.PAUSED:
-                break
-            await asyncio.sleep(0.02)
+        await worker.paused(job)
         assert not running.done()
         assert (await worker.job(job)).status_reason == "insufficient_quota"
-        under_way = len(judged)
-        hanging.set()
+        under_way = len(provider.judged)
+        provider.hanging.set()
         await running
-        assert len(judged) == under_way <= 4, "at most what was in flight"
+        assert len(provider.judged) == under_way <= 4, "at most what was in flight"
 
     async def test_a_refusal_before_a_resumption_does_not_stop_the_resumed_job(
         self, engine: AsyncEngine, worker: Worker, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        answered, hanging = worker.provider.complete, asyncio.Event()
-        judged: list[str] = []
-
-        async def run_out(request: ChatRequest) -> ChatReply:
-            if "judging" not in request.request_id:
-                return await answered(request)
-            judged.append(request.request_id)
-            if len(judged) == 2:
-                raise ModelCallError("pay", kind=FailureKind.JOB, code="insufficient_quota", status=429)
-            await hanging.wait()
-            return await answered(request)
-
-        monkeypatch.setattr(worker.provider, "complete", run_out)
+        provider = RunsOut(worker, monkeypatch)
         job = await new_job(engine)
         first, *_ = await shard_ids(engine, job.id)
         running = asyncio.create_task(worker.run(first))
-        for _ in range(3000):
-            if (await worker.job(job)).status is JobStatus.PAUSED:
-                break
-            await asyncio.sleep(0.02)
+        await worker.paused(job)
         await resume_job(worker.control, TENANT, job.id)
         assert not running.done()
-        hanging.set()
+        provider.hanging.set()
         await running
         assert (await worker.job(job)).status is JobStatus.QUEUED
         await worker.run_all(job)
