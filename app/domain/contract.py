@@ -71,6 +71,8 @@ def check_storable(text: str) -> str:
     """The text, if it can be stored and sent; raises ``ValueError`` otherwise."""
     if "\x00" in text:
         raise ValueError("must not contain the character U+0000")
+    if text.isascii():
+        return text
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from app.domain.errors import FieldError, InvalidJobError
@@ -192,7 +193,7 @@ class Collector:
     def _fault_of_text(self, said: Said, task: str, model: str) -> str | None:
         texts = [said.text, *said.units] if said.text or not said.units else said.units
         fault = next((each for text in texts if (each := fault_of(text, TEXT_CHARACTERS))), None)
-        if fault is None and _TEMPLATE.search(said.text):
+        if fault is None and ("<" in said.text or "[" in said.text) and _TEMPLATE.search(said.text):
             fault = "is a conversation in a chat template's marks; save its messages with their roles"
         if fault is None and _is_transcript(said.text):
             fault = "is a transcript of a conversation; save its messages with their roles"
@@ -312,7 +313,8 @@ class Collector:
 
     def _count(self, said: Said, model: str, persona: str, task: str) -> None:
         self._texts += 1
-        self._conversations.update([said.conversation] if said.conversation is not None else [])
+        if said.conversation is not None:
+            self._conversations[said.conversation] += 1
         self._models[model] += 1
         self._unnamed_models += (self._options.model or said.model) is None
         self._tasks[task] += 1
@@ -586,6 +588,7 @@ class Collector:
             yield f"Without the chosen score: {lacking:,} of {self._texts:,} texts. Their verdicts are missing."
 
 
+@lru_cache(256)  # many texts have the same persona
 def _id_of(description: str, name: str | None) -> str:
     """An id that the same persona has in every file: some of its words, and a hash of all."""
     words = _WORD.findall((name or description).casefold())[:4]
@@ -612,7 +615,7 @@ def _is_transcript(text: str) -> bool:
     if first is not None and role_named(first[1]) is not None:
         speakers = {role_named(each[1]) for each in _LABEL.finditer(text)}
         return {"user", "assistant"} <= speakers
-    return any(asks.search(text) and answers.search(text) for asks, answers in _TURNS)
+    return ":" in text and any(asks.search(text) and answers.search(text) for asks, answers in _TURNS)
 
 
 def _fault_of_question(prompt: str | None) -> str | None:

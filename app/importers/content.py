@@ -219,6 +219,9 @@ def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return members
 
 
+_DECODER = json.JSONDecoder(object_pairs_hook=_members)
+
+
 def parse_json(text: str) -> Any:
     """What a JSON text says.
 
@@ -226,7 +229,7 @@ def parse_json(text: str) -> Any:
         ValueError: If it is none, with the reason for people.
     """
     decoder = (
-        json.JSONDecoder(object_pairs_hook=_members)
+        _DECODER
         if text.count("[") + text.count("{") <= MOST_NESTED
         else StepwiseDecoder(most=MOST_NESTED, object_pairs_hook=_members)  # counts those outside texts
     )

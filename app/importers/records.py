@@ -268,10 +268,10 @@ def unstorable(record: Said | Scored | Asked) -> str | None:
         texts += [("traits", each) for trait in record.traits.items() for each in trait]
     elif isinstance(record, Asked):
         texts += [("models", each) for each in record.models]
-    for name, text in texts:
-        if text is not None and (fault := _unstorable(text)):
-            return f"{name}: the text {fault}"
-    return None
+    if _unstorable("".join(text for _, text in texts if text)) is None:
+        return None
+    faults = ((name, _unstorable(text)) for name, text in texts if text)
+    return next(f"{name}: the text {fault}" for name, fault in faults if fault)
 
 
 def _unstorable(text: str) -> str | None:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 from app.importers.calls import conversation_of, reply_messages, request_messages
@@ -25,19 +26,26 @@ _DECIMAL_COMMA = re.compile(r"[+-]?\d+,(?!\d{3}$)\d+")
 """`1,000` is left out: it may be a thousand."""
 
 
-def columns_of(names: Mapping[Any, Any], chosen: Mapping[str, str]) -> dict[str, str]:
+def columns_of(names: Mapping[Any, Any], chosen: Mapping[str, str]) -> Mapping[str, str]:
     """Which column holds what: as chosen, else by the usual names in any case.
 
     Args:
         names: The columns that there are.
         chosen: Columns by what they hold.
     """
-    guessed = {what: first_of(usual, dict(names)) for what, usual in COLUMNS.items()}
-    guessed["text"] = guessed["text"] or first_of(TEXT_LISTS, dict(names))
+    guessed = _usual_columns(tuple(names))
+    if not chosen:
+        return guessed
     taken = set(chosen.values())
-    return {what: name for what, name in guessed.items() if name is not None and name not in taken} | dict(
-        chosen
-    )
+    return {what: name for what, name in guessed.items() if name not in taken} | dict(chosen)
+
+
+@lru_cache(64)  # the rows of a file usually have the same columns
+def _usual_columns(names: tuple[Any, ...]) -> dict[str, str]:
+    columns = dict.fromkeys(names)
+    guessed = {what: first_of(usual, columns) for what, usual in COLUMNS.items()}
+    guessed["text"] = guessed["text"] or first_of(TEXT_LISTS, columns)
+    return {what: name for what, name in guessed.items() if name is not None}
 
 
 def notes_on(names: Mapping[Any, Any], options: Options) -> Iterator[str]:
