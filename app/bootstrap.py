@@ -9,12 +9,12 @@ import logging
 import os
 import sys
 import threading
-import time
 from collections.abc import Callable, Iterator
 from typing import TextIO, cast
 
 import structlog
 
+from app import clock
 from app.llm.connections.connections import Connections, ConnectionsError, load_connections
 from app.settings import Settings, StartError, environment
 from app.telemetry.redaction import redact_logging, redacted, shown_error
@@ -185,7 +185,7 @@ def import_in_background(*modules: str, after: float = 0.0, then: Callable[[], N
     """
 
     def work() -> None:
-        time.sleep(after)
+        clock.sleep(after)
         try:
             for module in modules:
                 importlib.import_module(module)
@@ -210,12 +210,12 @@ def _give_memory_back() -> None:
     pause_ends = 0.0
     while True:
         LARGE_ANSWER_ENDED.wait()
-        time.sleep(MEMORY_SECONDS)
-        begun = time.monotonic()
+        clock.sleep(MEMORY_SECONDS)
+        begun = clock.monotonic()
         if begun >= pause_ends:
             LARGE_ANSWER_ENDED.clear()
             gc.collect()  # which holds up all other threads
-            pause_ends = time.monotonic() + HELD_UP * (time.monotonic() - begun)
+            pause_ends = clock.monotonic() + HELD_UP * (clock.monotonic() - begun)
         pool = getattr(
             sys.modules.get("pyarrow"), "default_memory_pool", None
         )  # another thread may just import it

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import secrets
 import sys
-import time
 from collections.abc import AsyncIterator, MutableMapping
 from functools import partial
 from typing import Any
@@ -14,6 +13,7 @@ from fastapi import Depends, FastAPI
 from fastapi.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app import clock
 from app.api.console import baselines as baselines_page
 from app.api.console import (
     bridging,
@@ -426,12 +426,12 @@ class RequestContext:
                 message["headers"] = [*message.get("headers", ()), (b"x-request-id", request_id.encode())]
             await send(message)
 
-        started = time.perf_counter()
+        started = clock.monotonic()
         try:
             await self._app(scope, receive, named)
         finally:
             count_request(scope["method"], status)
-            milliseconds = round((time.perf_counter() - started) * 1000, 1)
+            milliseconds = round((clock.monotonic() - started) * 1000, 1)
             log.debug(
                 "request",
                 id=request_id,

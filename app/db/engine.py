@@ -1,7 +1,6 @@
 """Connections to Postgres."""
 
 import contextlib
-import time
 from collections.abc import AsyncIterator
 from typing import Literal
 
@@ -10,6 +9,8 @@ from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import InvalidatePoolError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
+
+from app import clock
 
 RESTED_SECONDS = 1.0
 """A connection that nobody has used for so long is tried before somebody relies on it: Postgres may have been restarted."""
@@ -106,11 +107,11 @@ def _try_after_a_rest(engine: AsyncEngine) -> None:
 
     @event.listens_for(engine.sync_engine, "checkin")
     def note(_connection: DBAPIConnection | None, entry: ConnectionPoolEntry) -> None:
-        entry.info[_GIVEN_BACK] = time.monotonic()
+        entry.info[_GIVEN_BACK] = clock.monotonic()
 
     @event.listens_for(engine.sync_engine, "checkout")
     def try_it(connection: DBAPIConnection, entry: ConnectionPoolEntry, _proxy: object) -> None:
-        if time.monotonic() - entry.info.get(_GIVEN_BACK, float("inf")) < RESTED_SECONDS:
+        if clock.monotonic() - entry.info.get(_GIVEN_BACK, float("inf")) < RESTED_SECONDS:
             return
         try:
             engine.dialect.do_ping(connection)

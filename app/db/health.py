@@ -1,7 +1,6 @@
 """Whether the database answers, and which errors say that it does not."""
 
 import asyncio
-import time
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -11,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app import clock
 from app.db.reasons import reason
 from app.db.revision import lacks_tables
 
@@ -101,9 +101,9 @@ class DatabaseCheck:
         if unreachable is not None:
             return f"unreachable: {unreachable}"
         async with self._asking:
-            if time.monotonic() - self._asked_at >= WRITE_EVERY_SECONDS:
+            if clock.monotonic() - self._asked_at >= WRITE_EVERY_SECONDS:
                 self._found = await why_unwritable(self._engine, seconds)
-                self._asked_at = time.monotonic()
+                self._asked_at = clock.monotonic()
         return None if self._found is None else f"can't be written: {self._found}"
 
 

@@ -12,7 +12,6 @@ It is a wall against our own mistakes. Anyone who can send their own SQL can lea
 """
 
 import contextvars
-import time
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -27,6 +26,7 @@ from sqlalchemy.exc import DBAPIError, DisconnectionError, ProgrammingError
 from sqlalchemy.ext.asyncio import AsyncEngine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from app import clock
 from app.db.engine import STATEMENT_SECONDS, UNPREPARED, Pooler, connect
 
 log = structlog.get_logger(__name__)
@@ -128,12 +128,12 @@ class TenantEngine:
                 "the database keeps no tenants apart; their statements alone do. See docs/operations.md, Tenants"
             )
         self.stands = bool(stands)
-        entry.info[_LOOKED] = None if stands else time.monotonic()
+        entry.info[_LOOKED] = None if stands else clock.monotonic()
 
     @staticmethod
     def _look_again(_connection: DBAPIConnection, entry: ConnectionPoolEntry, _proxy: object) -> None:
         looked = entry.info.get(_LOOKED)
-        if looked is not None and time.monotonic() - looked >= _LOOK_AGAIN_SECONDS:
+        if looked is not None and clock.monotonic() - looked >= _LOOK_AGAIN_SECONDS:
             raise DisconnectionError("row-level security may be on by now")
 
     @staticmethod

@@ -7,6 +7,8 @@ from typing import NamedTuple
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
 
+from app import clock
+
 HOLDS_KEY = "assay:limit:holds"
 """A hash: by ``connection/model`` the end in seconds of Unix time and, after a space, the reason."""
 
@@ -36,7 +38,7 @@ async def read_holds(redis: Redis, models: Sequence[str]) -> Mapping[str, Hold]:
         noted = await redis.hmget(HOLDS_KEY, list(models))
     except (RedisError, OSError):
         return {}
-    now = datetime.now(UTC)
+    now = clock.now()
     holds = {model: _hold(text) for model, text in zip(models, noted, strict=True) if text is not None}
     return {model: hold for model, hold in holds.items() if hold.until > now}
 

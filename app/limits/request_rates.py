@@ -5,11 +5,12 @@ Of the requests of a minute a tenth may come at once, the others evenly; so no 6
 
 import asyncio
 import math
-import time
 
 import structlog
 from redis.asyncio import Redis
 from redis.exceptions import RedisError
+
+from app import clock
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ class RequestRates:
             key_id: Which key.
             per_minute: How many requests it may make in 60 seconds.
         """
-        if time.monotonic() < self._rests_until:
+        if clock.monotonic() < self._rests_until:
             return 0.0
         at_once = max(1, math.floor(per_minute * AT_ONCE))
         each = 60e6 / max(1, per_minute - at_once)
@@ -57,7 +58,7 @@ class RequestRates:
                     args=[f"{each:.0f}", f"{each * (at_once - 1):.0f}"],
                 )
         except (RedisError, OSError) as error:
-            self._rests_until = time.monotonic() + REST_SECONDS
+            self._rests_until = clock.monotonic() + REST_SECONDS
             log.warning("requests not counted", error=type(error).__name__)
             return 0.0
         return float(wait) / 1e6

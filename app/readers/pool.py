@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections import defaultdict
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, asynccontextmanager, nullcontext, suppress
@@ -20,6 +19,7 @@ from weakref import WeakValueDictionary
 
 import structlog
 
+from app import clock
 from app.domain.errors import FieldError, InvalidJobError
 from app.readers import child
 from app.readers.child import BUFFER_BYTES, HEAD, RANGE, Task, Work
@@ -432,13 +432,13 @@ class _Allowance:
         Raises:
             InvalidJobError: If it exceeds a limit meanwhile.
         """
-        receiving, begun = asyncio.ensure_future(self.child.receive()), time.monotonic()
+        receiving, begun = asyncio.ensure_future(self.child.receive()), clock.monotonic()
         try:
             while not (await asyncio.wait({receiving}, timeout=LOOK_SECONDS))[0]:
-                self._check(self._waited + time.monotonic() - begun)
+                self._check(self._waited + clock.monotonic() - begun)
             return receiving.result()
         finally:
-            self._waited += time.monotonic() - begun
+            self._waited += clock.monotonic() - begun
             receiving.cancel()
 
     def _check(self, waited: float) -> None:

@@ -2,9 +2,10 @@
 
 import re
 import secrets
-import time
 from random import getrandbits
 from uuid import UUID
+
+from app import clock
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 """Crockford's base 32: no letters that are taken for digits."""
@@ -15,7 +16,7 @@ _CHARACTERS = -(-(_TIME_BITS + _RANDOM_BITS) // _BITS_PER_CHARACTER)
 
 def new_id(prefix: str) -> str:
     """A new identifier: prefix, 48 bits of milliseconds, 80 random bits, as in a ULID."""
-    number = time.time_ns() // 1_000_000 << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
+    number = clock.time_ns() // 1_000_000 << _RANDOM_BITS | secrets.randbits(_RANDOM_BITS)
     shifts = range((_CHARACTERS - 1) * _BITS_PER_CHARACTER, -1, -_BITS_PER_CHARACTER)
     return f"{prefix}_" + "".join(_ALPHABET[number >> shift & 31] for shift in shifts)
 
@@ -46,6 +47,6 @@ def new_uuid() -> UUID:
     Milliseconds, 12 bits of the fraction of one, 62 random bits. They are no secret: Python's quick generator, which
     seeds itself anew in a forked process, is enough.
     """
-    milliseconds, nanoseconds = divmod(time.time_ns(), 1_000_000)
+    milliseconds, nanoseconds = divmod(clock.time_ns(), 1_000_000)
     fraction = (nanoseconds << 12) // 1_000_000
     return UUID(int=milliseconds << 80 | 7 << 76 | fraction << 64 | 2 << 62 | getrandbits(62))

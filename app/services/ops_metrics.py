@@ -1,7 +1,6 @@
 """The text of ``/metrics``: the processes' counters, and current values from the database."""
 
 import asyncio
-import time
 from collections.abc import Collection, Iterator, Mapping
 from operator import attrgetter
 from typing import get_args
@@ -9,6 +8,7 @@ from typing import get_args
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.ops_metrics import HeldUploads, OperatingFigures, WaitingMessages, operating_figures
 from app.domain.jobs.status import JobStatus
 from app.domain.uploads.contract import UploadStatus
@@ -46,9 +46,9 @@ class MetricsReader:
     async def text(self) -> bytes:
         """Everything in Prometheus's text format. What can't be reached is left out, and said to be down."""
         async with self._asking:
-            if time.monotonic() - self._read_at > KEPT_SECONDS:
+            if clock.monotonic() - self._read_at > KEPT_SECONDS:
                 await self._read()
-                self._read_at = time.monotonic()
+                self._read_at = clock.monotonic()
         return render(self._snapshots | {self._process: snapshot(REGISTRY)}, self._figures)
 
     async def _read(self) -> None:

@@ -6,7 +6,6 @@ where a connection allows any; so after :data:`MOST_MODELS` of them the rest cou
 
 import contextlib
 import math
-import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
@@ -15,6 +14,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Metric
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
 from prometheus_client.registry import Collector
 from prometheus_client.utils import floatToGoString
+
+from app import clock
 
 MOST_MODELS = 200
 OTHER_MODEL = "other"
@@ -250,14 +251,14 @@ class waiting:  # noqa: N801 - used like a function
     def __init__(self, limiter: str, calls: Calls) -> None:
         self._limiter = limiter
         self._calls = calls
-        self._started = time.perf_counter()
+        self._started = clock.monotonic()
 
     def __enter__(self) -> None:
         """Begins."""
 
     def __exit__(self, *_: object) -> None:
         """Ends."""
-        seconds = time.perf_counter() - self._started
+        seconds = clock.monotonic() - self._started
         if seconds >= SHORTEST_WAIT_SECONDS:
             self._calls.waited(self._limiter, seconds)
 

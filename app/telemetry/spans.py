@@ -6,7 +6,6 @@ put prompts into spans of theirs, and send ``traceparent`` along.
 
 import logging
 import re
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -20,6 +19,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import INVALID_SPAN, Span, SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from app import clock
 from app.telemetry.states import OK, StateLog
 from app.telemetry.tracing import EndedCall, Provider, Values
 
@@ -88,7 +88,7 @@ class Spans:
     @contextmanager
     def shard(self, origin: str | None, queued_seconds: float, values: Values) -> Iterator[None]:
         """See :func:`app.telemetry.tracing.shard_span`."""
-        parent, attributes, now = _parent(origin), _attributes(values), time.time_ns()
+        parent, attributes, now = _parent(origin), _attributes(values), clock.time_ns()
         announced = now - round(queued_seconds * 1e9)
         queued = self._tracer.start_span(
             "wait for a worker", parent, attributes=attributes, start_time=announced

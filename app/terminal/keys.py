@@ -7,11 +7,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from app import clock
 from app.domain.keys.api_key import Scope
 from persona_assay.terminal.outcome import CommandError, Commands, print_json, say, told_errors
 
@@ -100,7 +101,7 @@ def group(opened: Opened) -> click.Group:
 
         with told_errors():
             _check(name, tenant, usd)
-            end = None if days is None else datetime.now(UTC) + timedelta(days=days)
+            end = None if days is None else clock.now() + timedelta(days=days)
             wanted = ApiKeyIn(
                 name=name,
                 scopes=[Scope(scope) for scope in dict.fromkeys(scopes)],

@@ -74,6 +74,18 @@ class TestEnvironment:
         assert readers == {"app/settings.py"}
 
 
+class TestClock:
+    def test_one_module_reads_the_clocks(self) -> None:
+        """A test moves them there."""
+        readers = {
+            path.relative_to(ROOT).as_posix()
+            for path in sources("app", "workers")
+            if any(module == "time" for module, _ in imported(path))
+            or re.search(r"\b(datetime\.(now|utcnow|today)|date\.today)\(", path.read_text("utf-8"))
+        }
+        assert readers == {"app/clock.py"}
+
+
 class TestApi:
     def test_what_handlers_depend_on_is_found_without_a_thread(self) -> None:
         """A plain function would be run by another thread: two changes of threads each, on a busy machine milliseconds."""

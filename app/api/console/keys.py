@@ -1,13 +1,14 @@
 """`/keys`: which API keys there are; a new one, which is shown once; and the end of one."""
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from http import HTTPStatus
 from typing import Any
 
 from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 
+from app import clock
 from app.api.console.forms import typed_by
 from app.api.console.job_form import Typed, number_of
 from app.api.http import cursors
@@ -73,7 +74,7 @@ def _body(typed: Typed) -> Json:
     days = typed.text("days")
     if days:
         known = days in LIFETIMES
-        body["expires_at"] = datetime.now(UTC) + timedelta(days=int(days)) if known else days
+        body["expires_at"] = clock.now() + timedelta(days=int(days)) if known else days
     if typed.text("requests_per_minute"):
         body["requests_per_minute"] = number_of(typed.text("requests_per_minute"), int)
     if typed.text("usd_limit"):

@@ -1,7 +1,6 @@
 """`/`: the jobs, newest first unless the reader orders them otherwise, as they go on."""
 
 import asyncio
-import time
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime
 from functools import partial
@@ -13,6 +12,7 @@ from fastapi import APIRouter, Depends, Request, Response
 from fastapi.responses import RedirectResponse
 from sqlalchemy.exc import SQLAlchemyError
 
+from app import clock
 from app.api.console.forms import typed_by
 from app.api.console.live import Parts, live
 from app.api.console.summaries import summary, whole
@@ -181,11 +181,11 @@ async def _lists(listing: Listing) -> AsyncIterator[Parts]:
     took = 0.0
     while True:
         await asyncio.sleep(max(LOOK_SECONDS, took / LOOK_SHARE))
-        began = time.monotonic()
+        began = clock.monotonic()
         try:
             found = await listing.read()
         except (SQLAlchemyError, OSError):
             continue  # away for a moment: the reader need not notice
         finally:
-            took = time.monotonic() - began
+            took = clock.monotonic() - began
         yield {"jobs": render("job_list.html.j2", **found)}

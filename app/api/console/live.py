@@ -1,10 +1,11 @@
 """Pages that move: the parts of a page that have changed, as server-sent events."""
 
 import json
-import time
 from collections.abc import AsyncIterator, Mapping
 
 from fastapi.responses import StreamingResponse
+
+from app import clock
 
 Parts = Mapping[str, str]
 """Parts of a page, as HTML, by the id of the element that each replaces."""
@@ -28,15 +29,15 @@ def live(parts: AsyncIterator[Parts]) -> StreamingResponse:
 async def _events(shown: AsyncIterator[Parts]) -> AsyncIterator[str]:
     yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
     known: dict[str, str] = {}
-    told = time.monotonic()
+    told = clock.monotonic()
     async for parts in shown:
         changed = {id_: html for id_, html in parts.items() if known.get(id_) != html}
         for id_, html in changed.items():
             yield f"event: part\ndata: {json.dumps({'id': id_, 'html': html})}\n\n"
-        if not changed and time.monotonic() - told >= KEEP_ALIVE_SECONDS:
+        if not changed and clock.monotonic() - told >= KEEP_ALIVE_SECONDS:
             yield ": still here\n\n"
         elif not changed:
             continue
         known |= changed
-        told = time.monotonic()
+        told = clock.monotonic()
     yield "event: end\ndata: over\n\n"

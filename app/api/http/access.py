@@ -4,7 +4,6 @@ Routes say with :func:`needs` which scope they take; one that says nothing takes
 """
 
 import math
-import time
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as PoolTimeoutError
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from app import clock
 from app.api.http import sessions
 from app.api.http.answers import COUNTED_BYTES, Reader, count_answer
 from app.api.http.limits import Sender
@@ -241,7 +241,7 @@ class _CheckedSend:
         self._request = request
         self._check = check
         self._send = send
-        self._checked = time.monotonic()
+        self._checked = clock.monotonic()
         self._sent = 0
 
     async def send(self, message: MutableMapping[str, Any]) -> None:
@@ -253,7 +253,7 @@ class _CheckedSend:
         if message["type"] == "http.response.start":
             self._hold(message)
         for piece in _pieces(message, PIECE_BYTES):
-            if time.monotonic() - self._checked >= KNOWN_SECONDS or self._sent >= RECHECK_BYTES:
+            if clock.monotonic() - self._checked >= KNOWN_SECONDS or self._sent >= RECHECK_BYTES:
                 await self._recheck()
             self.begun = True
             await self._send(piece)
@@ -279,7 +279,7 @@ class _CheckedSend:
                 # While the database is away, nothing ends.
                 if not is_away(error):
                     raise
-        self._checked, self._sent = time.monotonic(), 0
+        self._checked, self._sent = clock.monotonic(), 0
 
 
 def _pieces(message: MutableMapping[str, Any], size: int) -> Iterator[MutableMapping[str, Any]]:

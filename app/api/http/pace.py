@@ -2,9 +2,9 @@
 
 import asyncio
 import math
-import time
 from http import HTTPStatus
 
+from app import clock
 from app.api.http.problems import ProblemError
 
 AT_ONCE_SECONDS = 10
@@ -33,7 +33,7 @@ class ChangePace:
     def note_request(self, tenant: str) -> None:
         """Note that a tenant is active."""
         self._active.pop(tenant, None)
-        self._active[tenant] = time.monotonic()
+        self._active[tenant] = clock.monotonic()
 
     async def wait(self, tenant: str) -> None:
         """Wait until a tenant's next change may begin.
@@ -41,7 +41,7 @@ class ChangePace:
         Raises:
             ProblemError: 429, if too many of the tenant's changes wait already.
         """
-        now = time.monotonic()
+        now = clock.monotonic()
         if not self._others_active(tenant, now):
             return
         self._due = {name: due for name, due in self._due.items() if due > now - self._at_once}

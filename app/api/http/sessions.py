@@ -6,11 +6,11 @@ nothing has to be kept of each.
 """
 
 import hmac
-import time
 from dataclasses import dataclass
 
 from fastapi import Request, Response
 
+from app import clock
 from app.services.keys.authenticator import Holder, KeyRefusedError
 
 COOKIE = "assay_session"
@@ -60,7 +60,7 @@ class Signer:
         if not hmac.compare_digest(signature.encode(), self._signature(said).encode()):
             raise KeyRefusedError("invalid session: sign in again")
         prefix, sign_outs, ends = said.split(".")
-        if int(ends) <= time.time():
+        if int(ends) <= clock.now().timestamp():
             raise session_over()
         return Session(prefix, int(sign_outs))
 
@@ -85,7 +85,9 @@ def read(request: Request, cookie: str) -> Session:
 
 def begin(request: Request, response: Response, holder: Holder) -> None:
     """Has the browser remember a key that was shown."""
-    cookie = _signer(request).sign(Session(holder.prefix, holder.sign_outs), int(time.time()) + LASTS_SECONDS)
+    cookie = _signer(request).sign(
+        Session(holder.prefix, holder.sign_outs), int(clock.now().timestamp()) + LASTS_SECONDS
+    )
     response.set_cookie(
         _name(request),
         cookie,

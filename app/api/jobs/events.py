@@ -1,6 +1,5 @@
 """`/v1/jobs/{id}/events`: a job's states as server-sent events."""
 
-import time
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing
 from http import HTTPStatus
@@ -9,6 +8,7 @@ from typing import Annotated
 from fastapi import Depends, Header, Response
 from fastapi.responses import StreamingResponse
 
+from app import clock
 from app.api.http.access import needs
 from app.api.http.dependencies import JobId, ServicesDep, TenantDep, takes_a_stream
 from app.api.http.openapi import NOT_FOUND, Responses
@@ -70,16 +70,16 @@ async def events(
 
 async def _stream(states: AsyncGenerator[JobState | None]) -> AsyncIterator[str]:
     yield f"retry: {RECONNECT_MILLISECONDS}\n\n"
-    told = time.monotonic()
+    told = clock.monotonic()
     try:
         async with aclosing(states):
             async for state in states:
                 if state is not None:
                     yield f"id: {state.tag}\nevent: job\ndata: {state.body}\n\n"
-                elif time.monotonic() - told >= KEEP_ALIVE_SECONDS:
+                elif clock.monotonic() - told >= KEEP_ALIVE_SECONDS:
                     yield ": still here\n\n"
                 else:
                     continue
-                told = time.monotonic()
+                told = clock.monotonic()
     except NotFoundError:
         return  # deleted meanwhile: who reconnects is told so

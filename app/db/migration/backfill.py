@@ -5,13 +5,13 @@ with many rows to what the tables declare. Here the checks are validated and the
 hold up neither readers nor writers. Each is found by what the database lacks, so that whatever was interrupted is taken up again.
 """
 
-import time
 from collections.abc import Iterator
 
 from sqlalchemy import Connection, Dialect, create_engine, text
 from sqlalchemy.pool import NullPool
 from sqlalchemy.schema import CreateIndex, Index
 
+from app import clock
 from app.db.engine import UNPREPARED
 from app.db.migration.all_tables import METADATA
 
@@ -55,7 +55,7 @@ def _take(turn: Connection) -> None:
     """
     while not turn.scalar(text(f"SELECT pg_try_advisory_xact_lock({FINISHING_LOCK})")):
         turn.rollback()
-        time.sleep(TURN_SECONDS)
+        clock.sleep(TURN_SECONDS)
 
 
 def _statements(connection: Connection) -> Iterator[str]:

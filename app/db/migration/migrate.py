@@ -1,6 +1,5 @@
 """Brings a database's tables to the revision that a release needs, or back to an earlier one."""
 
-import time
 from collections.abc import Callable
 from typing import TypeVar
 
@@ -13,6 +12,7 @@ from sqlalchemy import create_engine, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import NullPool
 
+from app import clock
 from app.db.engine import UNPREPARED
 from app.db.health import is_away
 from app.db.migration.backfill import finish
@@ -115,7 +115,7 @@ def repeated(act: Callable[[], Result], tell: Told) -> Result:
             tell(
                 f"attempt {attempt} of {ATTEMPTS}: {reason(error)}; nothing has changed, trying again in {pause:g} s"
             )
-            time.sleep(pause)
+            clock.sleep(pause)
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
     raise AssertionError("the last attempt returns or raises")
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from decimal import Decimal
-from time import monotonic
 
 import genai_prices
 from genai_prices.data_snapshot import get_snapshot
 from genai_prices.types import ModelPrice, TieredPrices
 
+from app import clock
 from app.domain.providers.model import Model, Usage
 from app.domain.providers.parameters import sets_allowed_extra
 from app.llm.connections.connections import BATCH_SHARE, Connection, Connections, ModelPrices
@@ -70,7 +69,7 @@ class GenaiPriceBook:
         """
         name = (model.connection, model.name)
         expires, pricing = self._pricings.get(name, (0.0, _unknown))
-        now = monotonic()
+        now = clock.monotonic()
         known = self._connections.get(model.connection)
         if now >= expires:
             if known is None:  # at this moment: it may be looked up anew with the next call
@@ -140,7 +139,7 @@ def _library_rates(base_url: str, model: str) -> list[_Rates]:
         return []
     if not is_named(info, model):
         return []
-    prices = info.get_prices(datetime.now(UTC))
+    prices = info.get_prices(clock.now())
     if prices.input_mtok is None or prices.output_mtok is None:
         return []
     caching = (prices.cache_read_mtok, prices.cache_write_mtok)

@@ -4,13 +4,14 @@ import re
 import socket
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import datetime
 from http import HTTPStatus
 
 import aiohttp
 import httpx2
 from pydantic import SecretStr
 
+from app import clock
 from app.domain.providers.failure import (
     NO_CREDIT_CODES,
     NO_MODEL,
@@ -103,7 +104,7 @@ def refused(status: int, body: object, headers: Mapping[str, str], key: SecretSt
 def _limits_of_429(headers: Mapping[str, str]) -> ProviderLimits | None:
     """The limits that the headers name; one of a day that is used up ends when the provider asks to be called again."""
     limits = read_limits(headers)
-    asked = _asked_to_wait(headers, datetime.now(UTC))
+    asked = _asked_to_wait(headers, clock.now())
     if limits is None or limits.hold_reason is None or asked is None:
         return limits
     return replace(limits, hold_ends_seconds=min(asked, LATEST_END_SECONDS))
@@ -280,7 +281,7 @@ def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> floa
     of an exhausted allowance in OpenAI's ``x-ratelimit-*`` or Anthropic's ``anthropic-ratelimit-*`` headers. At most
     an hour: after that it does no harm to ask again, and a nonsensical header must not hold everybody back for ever.
     """
-    asked = _asked_to_wait(headers, now or datetime.now(UTC))
+    asked = _asked_to_wait(headers, now or clock.now())
     return None if asked is None else min(asked, LONGEST_WAIT_SECONDS)
 
 

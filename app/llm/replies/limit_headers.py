@@ -4,11 +4,11 @@ OpenAI: https://platform.openai.com/docs/guides/rate-limits (``x-ratelimit-*``).
 https://platform.claude.com/docs/en/api/rate-limits (``anthropic-ratelimit-*``).
 """
 
-import time
-from collections.abc import Callable, Mapping
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import datetime
 from typing import NamedTuple
 
+from app import clock
 from app.domain.providers.model import ProviderLimits
 from app.llm.replies.header_values import (
     LATEST_END_SECONDS,
@@ -29,19 +29,14 @@ _REFILLED_EVENLY = 0.98
 
 
 class LimitHeaders:
-    """Reads the headers of one connection's replies, a model's at most once a second.
+    """Reads the headers of one connection's replies, a model's at most once a second."""
 
-    Args:
-        clock: Seconds.
-    """
-
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+    def __init__(self) -> None:
         self._next: dict[str, float] = {}
 
     def news(self, model: str, headers: Mapping[str, str]) -> ProviderLimits | None:
         """The limits that a reply of a model names; ``None`` if it names none, or was not looked at."""
-        now = self._clock()
+        now = clock.monotonic()
         if now < self._next.get(model, 0.0):
             return None
         self._next[model] = now + NEWS_SECONDS
@@ -54,7 +49,7 @@ def read_limits(headers: Mapping[str, str], now: datetime | None = None) -> Prov
     A limit by the day, which some name in the same headers, is not taken for one by the minute: where it is used up, nothing can be
     called until its reset. A minute's limit that is used up needs no wait: calls are as far apart as it asks for.
     """
-    moment = now or datetime.now(UTC)
+    moment = now or clock.now()
     found = {what: _read_limit(headers, what, moment) for what in _PER_MINUTE}
     ends, held, reason = max(
         (

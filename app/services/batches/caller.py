@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from functools import partial
 from uuid import UUID
 
+from app import clock
 from app.db.batches.calls import KnownCall, WantedCall
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
@@ -180,7 +180,7 @@ class BatchCaller:
         self, known: KnownCall, answer: str, request: ChatRequest, key: CallKey, claim: AnyClaim
     ) -> ChatReply:
         model = request.model
-        submitted_at, passed = known.submitted_at or datetime.now(UTC), (known.seconds or 0.0) * 1000
+        submitted_at, passed = known.submitted_at or clock.now(), (known.seconds or 0.0) * 1000
         attempt = Attempt(known.id, model, key, claim, known.attempt, submitted_at, known.batch_id)
         try:
             reply = await read_text(claim.tenant, answer, partial(self.chat.decode, model.connection))

@@ -7,14 +7,14 @@ database whether another worker had an answer.
 """
 
 import asyncio
-import time
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from weakref import WeakValueDictionary
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.execution import failures
 from app.domain.providers.model import Model, Stage
 from app.ports import FailureKind, ModelCallError
@@ -136,7 +136,7 @@ class Run:
         if self._doubted_at is not None:
             self._trials += sent_at > self._doubted_at
         elif self.calls >= DOUBTED_AFTER:
-            self._doubted_at, self.is_doubted = datetime.now(UTC), True
+            self._doubted_at, self.is_doubted = clock.now(), True
 
     def answered(self, sent_at: datetime) -> None:
         """Note an answer; one to a call that was sent before the run began does not end it."""
@@ -261,7 +261,7 @@ class FirstCalls:
             if len(self._kinds) >= MOST_KINDS:
                 self._kinds = {name: kind for name, kind in self._kinds.items() if not kind.is_idle}
             answered = self._answered.get(_asked(model, stage), float("-inf"))
-            is_open = time.monotonic() - answered < REMEMBERED_SECONDS
+            is_open = clock.monotonic() - answered < REMEMBERED_SECONDS
             account = self._accounts.setdefault((job_id, model.connection), Account())
             kind = self._kinds[name] = Kind(job_id, model, stage, account, is_open=is_open)
         return kind
@@ -281,7 +281,7 @@ class FirstCalls:
         kind.failures, kind.is_open = None, True
         if len(self._answered) >= MOST_KINDS:
             self._answered.clear()
-        self._answered[_asked(kind.model, kind.stage)] = time.monotonic()
+        self._answered[_asked(kind.model, kind.stage)] = clock.monotonic()
 
     async def stops(self, kind: Kind, error: ModelCallError) -> bool:
         """Notes that a call has failed for good; returns whether the job is to stop for it.

@@ -2,12 +2,12 @@
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.engine import single_statements
 from app.db.execution import shards
 from app.db.execution.shards import AnyClaim
@@ -141,14 +141,14 @@ class LeaseKeeper:
         """
         while True:
             await asyncio.sleep(self._lease_seconds / RENEWALS_PER_LEASE / 2)
-            if self._held and time.monotonic() - self._kept_at > self._lease_seconds:
+            if self._held and clock.monotonic() - self._kept_at > self._lease_seconds:
                 for stop in list(self._held.values()):
                     LEASES_LOST.inc(stop.reason is None)
                     stop.set(StopReason.LEASE_LOST)
 
     async def _renew(self) -> None:
         held = list(self._held.items())
-        asked = time.monotonic()  # the leases run from the database's answer, which is later
+        asked = clock.monotonic()  # the leases run from the database's answer, which is later
         async with single_statements(self._engine) as connection:
             ours = await shards.renew(
                 connection, {claim: stop.flying for claim, stop in held}, self._lease_seconds
@@ -165,7 +165,7 @@ class LeaseKeeper:
             stop.set(StopReason.LEASE_LOST)
 
     async def _check_jobs(self) -> None:
-        held, asked = list(self._held.items()), time.monotonic()
+        held, asked = list(self._held.items()), clock.monotonic()
         async with single_statements(self._engine) as connection:
             found = await shards.standing(connection, [claim for claim, _ in held])
         for claim, stop in held:

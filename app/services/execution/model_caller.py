@@ -2,13 +2,13 @@
 
 import asyncio
 import random
-import time
 from collections.abc import Callable, Coroutine
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import structlog
 
+from app import clock
 from app.db.execution.result_rows import CallRow
 from app.db.execution.shards import AnyClaim
 from app.domain.providers.model import ChatReply, ChatRequest, Message, Model
@@ -244,8 +244,8 @@ class ModelCaller:
         async with self._permits.permit(
             request, call, claim, key.stage, expected, stop, task, held_back
         ) as permit:
-            sent = Attempt(call, model, key, claim, number, datetime.now(UTC))
-            started = time.perf_counter()
+            sent = Attempt(call, model, key, claim, number, clock.now())
+            started = clock.monotonic()
             try:
                 with stop.on_the_wire(task):
                     reply = believed(await self._chat.complete(request), request)
@@ -341,4 +341,4 @@ def _observed_failure(error: ModelCallError, request: ChatRequest, took_ms: floa
 
 
 def _milliseconds(started: float) -> float:
-    return (time.perf_counter() - started) * 1000
+    return (clock.monotonic() - started) * 1000

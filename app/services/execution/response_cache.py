@@ -7,9 +7,10 @@ used, or none, is not shared: then each asks separately.
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import Enum, auto
 
+from app import clock
 from app.db.execution.response_cache import KeptReply, ReplyRow, ReusedRow, Wish
 from app.db.execution.shards import Claim
 from app.domain.instruments.segmentation import MAX_CHARACTERS
@@ -153,7 +154,7 @@ class SharedReplies:
             ours = True
             reply, kept_in = await self._ask(question, wish, stop)
             ours = kept_in is None
-            outcome = _Nothing.UNUSABLE if ours else KeptReply(reply, wish.claim.job_id, datetime.now(UTC))
+            outcome = _Nothing.UNUSABLE if ours else KeptReply(reply, wish.claim.job_id, clock.now())
         except CallFailedError:
             outcome = _Nothing.UNUSABLE
             raise
@@ -217,7 +218,7 @@ class SharedReplies:
 
 def _too_old(wish: Wish, kept: KeptReply) -> bool:
     """Whether a reply that somebody else may use is none for this wish; in a job its own replies have no age."""
-    return wish.shared and datetime.now(UTC) - kept.asked_at > timedelta(days=wish.max_age_days)
+    return wish.shared and clock.now() - kept.asked_at > timedelta(days=wish.max_age_days)
 
 
 def _kept(wish: Wish, reply: ChatReply) -> ReplyRow:

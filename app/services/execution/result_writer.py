@@ -6,11 +6,11 @@ written yet are lost with a worker that dies, and paid for again, as are the cal
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import structlog
 
+from app import clock
 from app.db.execution.result_rows import CallRow, Held, ResultWriter, Row
 from app.db.execution.shards import AnyClaim
 from app.db.health import is_away, within
@@ -159,7 +159,7 @@ class BatchWriter:
     def trouble(self) -> str | None:
         """What keeps rows from being written; ``None`` if nothing does."""
         since = self._writing_since
-        waited = 0.0 if since is None else time.monotonic() - since
+        waited = 0.0 if since is None else clock.monotonic() - since
         return (
             f"{self._pending} rows have waited {waited:.0f} s to be written"
             if waited > STALE_SECONDS
@@ -197,7 +197,7 @@ class BatchWriter:
             if batch is None:
                 continue
             rested = pace.begin(batch.size, loop.time())
-            self._writing_since = time.monotonic()
+            self._writing_since = clock.monotonic()
             try:
                 await self._settle(batch)
             finally:

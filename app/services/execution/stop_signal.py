@@ -5,7 +5,6 @@ up, is given up.
 """
 
 import asyncio
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -13,6 +12,7 @@ from enum import StrEnum
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
+from app import clock
 from app.domain.providers.model import Delivery
 from app.services.providers.connection_book import name_in
 
@@ -152,7 +152,7 @@ class StopSignal:
     @property
     def is_confirmed(self) -> bool:
         """Whether a call may start without waiting for anything."""
-        return self.reason is None and time.monotonic() - self._seen_active_at <= FRESH_SECONDS
+        return self.reason is None and clock.monotonic() - self._seen_active_at <= FRESH_SECONDS
 
     async def confirmed(self) -> None:
         """Waits until the job is known to have been active within the last :data:`FRESH_SECONDS`.

@@ -1,15 +1,15 @@
 """Checks a model with short calls: whether it answers, which parameters it accepts, whether it can judge, and in which forms."""
 
 import re
-import time
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import NamedTuple, get_args
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.jobs import budgets
 from app.db.jobs.budgets import NOBODY, Payers
 from app.domain.errors import FieldError, InvalidJobError
@@ -277,7 +277,7 @@ async def _try(
         while True:
             calls += 1
             request = ChatRequest(asked, None, prompt, f"{new_id('check')}/check/a{calls}", DEADLINE_SECONDS)
-            started = time.perf_counter()
+            started = clock.monotonic()
             try:
                 body = gateway.body_bytes(request)
                 async with _within_caps(deps, request, body, payers) as bill:
@@ -430,7 +430,7 @@ def _found(
         *_of_hold(reply or error),
         *_of_parameters(found),
         *_of_price(found),
-        *([] if ends is None else [_bad(f"It {ends.told(datetime.now(UTC).date())}")]),
+        *([] if ends is None else [_bad(f"It {ends.told(clock.now().date())}")]),
     ]
     return found
 
@@ -578,7 +578,7 @@ def _of_hold(answer: ChatReply | ModelCallError | None) -> Iterator[Finding]:
     limits = None if answer is None else answer.limits
     if limits is None or limits.hold_reason is None:
         return
-    until = datetime.now(UTC) + timedelta(seconds=limits.hold_ends_seconds)
+    until = clock.now() + timedelta(seconds=limits.hold_ends_seconds)
     yield _bad(
         f"Its headers say: {limits.hold_reason}, until {until:%Y-%m-%d %H:%M} UTC. A job's calls to it wait for that.",
     )
@@ -614,4 +614,4 @@ def _of_price(found: ModelCheck) -> Iterator[Finding]:
 
 
 def _milliseconds(started: float) -> float:
-    return (time.perf_counter() - started) * 1000
+    return (clock.monotonic() - started) * 1000

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, date, datetime
+from datetime import date
 from urllib.parse import urlsplit
 
+from app import clock
 from app.db.jobs.new_jobs import NewResponse
 from app.domain.instruments.segmentation import FIRST_SEGMENTER, UNCUT_SIGNS
 from app.domain.jobs.brought_answers import NOT_ANSWERED
@@ -261,7 +262,7 @@ def _warnings(deps: PlanDependencies, prepared: PreparedJob, budget: BudgetIn | 
     found: list[str] = []
     for _, model in sampled_models(spec):
         found += [warning for warning in parameter_warnings(model) if warning not in found]
-    found += _ending(deps, spec, datetime.now(UTC).date())
+    found += _ending(deps, spec, clock.now().date())
     found += _without_bound(deps, spec)
     found += [
         f"{judge.label} scores every sentence: judges with the profile {judge.profile} have no option for one that does not"

@@ -1,7 +1,6 @@
 """Cached progress and usage of running jobs: computing them is nearly all of a poll's work."""
 
 import asyncio
-import time
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.engine import single_statements
 from app.db.execution import failures
 from app.db.execution.failures import FailureRow
@@ -49,7 +49,7 @@ class Failures:
 
     def still_good(self, usage: Sequence[UsageRow], *, running: bool) -> bool:
         """Whether they need not be counted again for a job whose calls have taken this by now."""
-        recent = running and bool(self.rows) and time.monotonic() - self.at < FAILURES_SECONDS
+        recent = running and bool(self.rows) and clock.monotonic() - self.at < FAILURES_SECONDS
         return recent or usage == self.usage
 
 
@@ -89,7 +89,7 @@ async def read_progress(engine: AsyncEngine, job: JobRow, failed: Failures | Non
         asks = await preparations.failed_asks(connection, job.tenant, job.id) if total.preparations else []
         usage = await progress.usage(connection, job.tenant, job.id)
         if failed is None or not failed.still_good(usage, running=job.status is JobStatus.RUNNING):
-            at = time.monotonic()
+            at = clock.monotonic()
             any_failed = any(row.failed_calls for row in usage)
             rows = await failures.histogram(connection, job.tenant, job.id) if any_failed else []
             failed = Failures(rows, usage, at)
@@ -127,7 +127,7 @@ class RecentProgress:
             self._known.pop(job.id, None)
             return await self._read(job)
         known = self._known.get(job.id)
-        age = float("inf") if known is None else time.monotonic() - known.at
+        age = float("inf") if known is None else clock.monotonic() - known.at
         if known is None or age > SHOWN_SECONDS:
             return await self._look(job)
         if age > FRESH_SECONDS and not known.renewed:
@@ -142,7 +142,7 @@ class RecentProgress:
         await asyncio.gather(*self._renewals)
 
     async def _look(self, job: JobRow) -> Progress:
-        at = time.monotonic()
+        at = clock.monotonic()
         found = await self._read(job)
         earlier = self._known.get(job.id)
         if (

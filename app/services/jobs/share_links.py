@@ -2,10 +2,10 @@
 
 import asyncio
 import secrets
-from datetime import UTC, datetime
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.jobs import share_links
 from app.db.jobs.share_links import ShareLinkRow
 from app.db.locks import lock
@@ -104,7 +104,7 @@ def _shown(row: ShareLinkRow) -> ShareLink:
         job=row.job_id,
         description=row.description,
         responses=row.responses,
-        status=status(row.expires_at, row.revoked_at, datetime.now(UTC)),
+        status=status(row.expires_at, row.revoked_at, clock.now()),
         created_at=row.created_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,

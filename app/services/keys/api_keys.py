@@ -2,11 +2,12 @@
 
 import secrets
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Literal
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.keys import api_keys
 from app.db.keys.api_keys import KeyRow
 from app.domain.errors import FieldError, InvalidJobError
@@ -76,7 +77,7 @@ async def create_key(
         InvalidJobError: If it would have ended before it began.
         NoPepperError: If there is nothing to hash it with.
     """
-    if is_over(wanted.expires_at, datetime.now(UTC)):
+    if is_over(wanted.expires_at, clock.now()):
         raise InvalidJobError([FieldError("/expires_at", "must be in the future")])
     key, kept = _new_secret(deps)
     nanos = None if wanted.spending is None else _nanos(wanted.spending)
@@ -185,7 +186,7 @@ async def end_sessions(engine: AsyncEngine, tenant: str, key_id: str, sign_outs:
 
 def show_key(row: KeyRow) -> ApiKey:
     """A key without what would let anybody use it."""
-    now = datetime.now(UTC)
+    now = clock.now()
     former, spending = None, None
     if row.former_expires_at is not None and not is_over(row.former_expires_at, now):
         former = FormerKey(prefix=row.former_prefix or "", expires_at=row.former_expires_at)

@@ -1,16 +1,16 @@
 """Authenticates requests: checks the API key that was sent against the stored ones."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import islice
 from typing import Generic, TypeVar
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.health import is_away
 from app.db.keys import api_keys
 from app.db.keys.api_keys import USED_SECONDS, FoundKey, KeptKey
@@ -122,7 +122,7 @@ class ApiKeyAuthenticator:
         row = found.row
         if row.revoked_at is not None:
             raise KeyRefusedError("the key was revoked")
-        if is_over(found.expires_at, datetime.now(UTC)):
+        if is_over(found.expires_at, clock.now()):
             raise KeyRefusedError("the key has expired")
         self._note_use(row)
         return Holder(
@@ -157,7 +157,7 @@ class ApiKeyAuthenticator:
 
     def _note_use(self, row: KeptKey) -> None:
         """Has it noted that a key is used, at most once a minute; no request waits for it."""
-        now = time.monotonic()
+        now = clock.monotonic()
         if now - self._used.get(row.id, float("-inf")) < USED_SECONDS:
             return
         self._used[row.id] = now
@@ -242,7 +242,7 @@ class _Known(Generic[T]):
 
     async def get(self) -> T:
         """The answer, asked for at most once a second and by one at a time."""
-        if self._has_value and time.monotonic() - self._asked < KNOWN_SECONDS:
+        if self._has_value and clock.monotonic() - self._asked < KNOWN_SECONDS:
             return self._known()
         if self._asking is None:
             self._asking = asyncio.create_task(self._refresh())
@@ -258,7 +258,7 @@ class _Known(Generic[T]):
         return self._known()
 
     async def _refresh(self) -> T:
-        begun = time.monotonic()
+        begun = clock.monotonic()
         value = await self._ask()
         if begun > self._asked:  # else who asked later was answered before
             self.value, self._has_value, self._asked = value, True, begun

@@ -1,11 +1,11 @@
 """The one check before money is spent: today's connections, prices and limits decide whether a job's models may be called."""
 
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app import clock
 from app.db.jobs.call_rules import CallFacts, read_facts
 from app.domain.jobs.personagym_plan import asks_reasoner
 from app.domain.jobs.specification import JobSpec
@@ -44,13 +44,13 @@ class CallRules:
 
     def were_checked(self, job_id: str) -> bool:
         """Return whether this process has checked a job's calls within :data:`FRESH_SECONDS`."""
-        return time.monotonic() - self._checked.get(job_id, float("-inf")) < FRESH_SECONDS
+        return clock.monotonic() - self._checked.get(job_id, float("-inf")) < FRESH_SECONDS
 
     def note_check(self, job_id: str) -> None:
         """Remember that a job's calls are allowed at this moment."""
         if len(self._checked) >= MOST_CHECKED:
             self._checked.clear()
-        self._checked[job_id] = time.monotonic()
+        self._checked[job_id] = clock.monotonic()
 
     async def check(
         self, connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec, *, new: bool = False

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import structlog
@@ -12,6 +11,7 @@ from pydantic_core import from_json
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError, StatementError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app import clock
 from app.db.health import exceeds_limit
 from app.db.jobs import budgets, bundles, jobs, listing
 from app.db.jobs.bundles import RowWriter
@@ -121,7 +121,7 @@ class _Bundle:
         await bundles.begin(connection)
         head = await self._next()
         source = ImportedFrom(
-            job=head["job"], release=head["release"], sha256=self._sha256, imported_at=datetime.now(UTC)
+            job=head["job"], release=head["release"], sha256=self._sha256, imported_at=clock.now()
         )
         spec = await asyncio.to_thread(decode_spec, head["spec"])
         cells = await asyncio.to_thread(cells_of, spec)

@@ -1,12 +1,12 @@
 """A job's results by the wording of the persona instruction; computed on request from its rows."""
 
 import asyncio
-import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.jobs.jobs import JobRow
 from app.db.results import result_queries
 from app.db.results.result_queries import ScoreRow
@@ -80,5 +80,5 @@ def _measured(context: JobContext, rows: Rows) -> list[MeasuredCell]:
                 scale=dimension.scale,
             )
         )
-        time.sleep(TURN_SECONDS)
+        clock.sleep(TURN_SECONDS)
     return found

@@ -1,16 +1,15 @@
 """Computes a job's results from its rows: on request while it runs, and finally when it ends."""
 
 import asyncio
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
 import numpy as np
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app import clock
 from app.db.batches import batches
 from app.db.execution import failures, response_cache
 from app.db.execution.failures import FailureRow
@@ -350,7 +349,7 @@ def render_results(job: JobRow, context: JobContext, rows: JobRows) -> Computed:
         **({"opposite": opposite_arm(context, cells, rows.scores)} if spec.opposite else {}),
         **({} if spec.source is None else {"source": SourceOfTexts.of_row(spec.source)}),
         started_at=job.started_at,
-        computed_at=datetime.now(UTC),
+        computed_at=clock.now(),
         usage=usage,
         cost=cost_of(rows.usage),
         failures=failed,
@@ -508,7 +507,7 @@ def _cell_results(context: JobContext, rows: JobRows) -> list[MeasuredCell]:
             judged.append(
                 judged_cell(context.spec.models[cell.model].label, *_missing(context.spec, cell, trait, rows))
             )
-            time.sleep(TURN_SECONDS)
+            clock.sleep(TURN_SECONDS)
     return [
         replace(result, coverage=coverage) for result, coverage in zip(found, coverages(judged), strict=True)
     ]

@@ -1,11 +1,11 @@
 """Computes how personas differ from the opposite ones of the same job, from the job's own texts."""
 
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from app import clock
 from app.domain.results.gains import GAINED
 from app.domain.results.opposite import Key, OppositeControl, opposite_control, opposite_level
 from app.domain.results.results import MeasuredCell
@@ -43,5 +43,5 @@ def opposite_arm(context: JobContext, cells: Sequence[MeasuredCell], scores: Sco
             # Those of the cell itself, so that both its figures have them in the same order.
             runs = np.unique(np.concatenate([each.runs for each in by_judge.values()]))
             turned[model, cell.persona.id, task, dimension.id, own] = estimate_cell(by_judge, runs, GAINED)
-            time.sleep(TURN_SECONDS)
+            clock.sleep(TURN_SECONDS)
     return opposite_control(cells, turned)

@@ -1,7 +1,6 @@
 """Reads a job's results: the stored ones of a finished job, freshly computed ones of a running job."""
 
 import asyncio
-import time
 from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,6 +8,7 @@ from typing import Any
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import count_reopenings
@@ -47,7 +47,7 @@ class _Computed:
     @property
     def age(self) -> float:
         """Seconds since the rows were read."""
-        return time.monotonic() - self.at
+        return clock.monotonic() - self.at
 
 
 class ResultsReader:
@@ -130,7 +130,7 @@ class ResultsReader:
         async with computed.lock:
             if computed.age > FRESH_SECONDS:
                 context = await self._contexts.get(job.tenant, job.id)
-                at = time.monotonic()
+                at = clock.monotonic()
                 computed.results = (await compute_results(self._engine, job, context)).document
                 computed.at = at
 

@@ -1,12 +1,12 @@
 """Reads a finished job's stored replies with the current rules, shows what changes, and stores it on request."""
 
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app import clock
 from app.db.jobs import jobs
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.retries import count_reopenings
@@ -180,7 +180,7 @@ def _changes(context: JobContext, table: str, cell: Cell, rows: Sequence[Json]) 
         if new is not None and any(row[name] != value for name, value in new.items()):
             found.append(_Change(table, cell, row, new))
         if n % 100 == 0:
-            time.sleep(TURN_SECONDS)
+            clock.sleep(TURN_SECONDS)
     return found
 
 

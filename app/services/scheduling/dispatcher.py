@@ -11,7 +11,6 @@ a small job progresses beside thousands of slow ones of its tenant.
 import asyncio
 import contextlib
 import importlib
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from dataclasses import replace
 from functools import partial
@@ -21,6 +20,7 @@ from uuid import UUID
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from app import clock
 from app.db.batches import batches, files
 from app.db.engine import single_statements
 from app.db.execution import shards
@@ -263,7 +263,7 @@ async def claim_next(
         if deps.leases.held >= FEW_SHARDS:
             await _keeping_up()
         async with single_statements(deps.engine) as connection:
-            asked = time.monotonic()
+            asked = clock.monotonic()
             claim = await shards.claim_next(
                 connection, deps.owner, deps.lease_seconds, among, shard_id, held=deps.leases.shard_ids
             )
@@ -272,14 +272,14 @@ async def claim_next(
 
 async def _keeping_up() -> None:
     """Wait until the event loop keeps up with its work, so that a small job's steps do not wait behind those of many shards."""
-    clock = asyncio.get_running_loop().time
-    until = clock() + BUSIEST_SECONDS
-    while clock() < until:
+    now = asyncio.get_running_loop().time
+    until = now() + BUSIEST_SECONDS
+    while now() < until:
         await asyncio.sleep(EASE_SECONDS)
-        begun = clock()
+        begun = now()
         for _ in range(TURNS_WATCHED):
             await asyncio.sleep(0)
-        if clock() - begun < TURNS_WATCHED * BUSY_SECONDS:
+        if now() - begun < TURNS_WATCHED * BUSY_SECONDS:
             return
 
 
@@ -293,7 +293,7 @@ async def _claim_locked(deps: ShardDependencies, shard_id: int) -> Claimed | Non
             found = await shards.first_claimable(connection, shard_id, held=deps.leases.shard_ids)
             if found is None:
                 return None
-            asked = time.monotonic()
+            asked = clock.monotonic()
             claim = await shards.claim(connection, found, deps.owner, deps.lease_seconds)
         if claim is not None:
             return Claimed(claim, asked)

@@ -1,11 +1,12 @@
 """Reads files beside the requests that ask for it."""
 
 import asyncio
-import time
 from collections.abc import Callable, Coroutine, Hashable
 from functools import partial
 from typing import Any, Generic, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
+
+from app import clock
 
 T = TypeVar("T")
 
@@ -113,7 +114,7 @@ class Readings(Generic[T]):
 
         def give_way() -> None:
             nonlocal begun
-            now = time.monotonic()
+            now = clock.monotonic()
             begun = begun or now
             if self._waiting and now - begun >= self._turn_seconds:
                 raise TurnOverError

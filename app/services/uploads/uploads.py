@@ -4,12 +4,13 @@ import asyncio
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.uploads import parts, uploads
 from app.db.uploads.tables import UploadRow
 from app.domain.errors import FieldError, InvalidJobError
@@ -92,7 +93,7 @@ class UploadDependencies:
 
     def expires_at(self) -> datetime:
         """When an upload expires to which something is added now."""
-        return datetime.now(UTC) + timedelta(days=self.days)
+        return clock.now() + timedelta(days=self.days)
 
 
 async def create_upload(

@@ -6,12 +6,13 @@ however long nobody looks after a crash.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app import clock
 from app.db.health import is_away
 from app.db.jobs import listing
 from app.db.watching import schedule_runs, schedules
@@ -206,7 +207,7 @@ async def _end(step: _Step) -> None:
         await _fail(step, found.reason or "the job has no such value", usd=usd)
         return
     await schedule_runs.change_run(
-        step.connection, run, **found.columns(), state="measured", usd=usd, ended_at=datetime.now(UTC)
+        step.connection, run, **found.columns(), state="measured", usd=usd, ended_at=clock.now()
     )
     for alarm in found.alarms:
         data = told(step.schedule, run.id, run.due) | {"figure": step.schedule.figure, "alarm": alarm}
@@ -241,7 +242,7 @@ async def _fail(step: _Step, reason: str, *, usd: float | None = None) -> None:
     if usd is None:
         usd = await _taken(step)
     await schedule_runs.change_run(
-        step.connection, run, state="failed", reason=reason, usd=usd, ended_at=datetime.now(UTC)
+        step.connection, run, state="failed", reason=reason, usd=usd, ended_at=clock.now()
     )
     data = told(step.schedule, run.id, run.due) | {"reason": reason}
     await webhooks.note_event(step.connection, run.tenant, WebhookEvent.RUN_FAILED, run.job_id, data)
@@ -251,7 +252,7 @@ async def _give_up_late(engine: AsyncEngine, run_id: str, error: Exception) -> N
     """Ends a run that could not be taken further for hours, by an error of ours: while it has not ended, all later ones are skipped."""
     async with engine.begin() as connection:
         run = await schedule_runs.lock_run(connection, run_id)
-        if run is None or datetime.now(UTC) - run.due < LONGEST_WAIT:
+        if run is None or clock.now() - run.due < LONGEST_WAIT:
             return
         schedule = await schedules.get_schedule(connection, run.tenant, run.schedule_id)
         if schedule is not None:

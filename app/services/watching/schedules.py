@@ -1,11 +1,12 @@
 """Schedules: create, list, change, delete; and their runs."""
 
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app import clock
 from app.db.jobs import idempotency, jobs
 from app.db.locks import lock
 from app.db.watching import schedule_runs, schedules
@@ -240,7 +241,7 @@ def _limits(budget: ScheduleBudgetIn | None) -> dict[str, float | None]:
 def _due(cron: str, zone: str, *, paused: bool) -> dict[str, Any]:
     return {
         "paused_reason": BY_USER if paused else None,
-        "next_due": None if paused else next_due(cron, zone, datetime.now(UTC)),
+        "next_due": None if paused else next_due(cron, zone, clock.now()),
         "put_off_until": None,
     }
 

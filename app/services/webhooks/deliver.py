@@ -6,13 +6,13 @@ Slow receivers have a lane of their own, so that their attempts delay no other r
 import asyncio
 import contextlib
 import random
-import time
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 
 import structlog
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from app import clock
 from app.db.engine import single_statements
 from app.db.health import is_away
 from app.db.reasons import reason
@@ -151,7 +151,7 @@ class Deliveries:
 
     async def _attempt(self, due: DueDelivery) -> tuple[int | None, str | None]:
         """The status of the answer, and why the message does not count as delivered."""
-        timestamp = int(time.time())
+        timestamp = int(clock.now().timestamp())
         try:
             secrets = [opened(self._ring, due.webhook_id, kept) for kept in due.secrets]
         except SealError as error:

@@ -4,12 +4,12 @@ import json
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 
 import structlog
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from app import clock
 from app.db.jobs import idempotency
 from app.db.locks import lock
 from app.db.reasons import reason
@@ -183,7 +183,7 @@ async def send_test(engine: AsyncEngine, tenant: str, webhook_id: str) -> Delive
     found = await find_webhook(engine, tenant, webhook_id)
     if not found.enabled:
         raise WrongStateError("the webhook is disabled; enable it first")
-    now = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+    now = clock.now().isoformat().replace("+00:00", "Z")
     payload = json.dumps({"type": TEST_EVENT, "timestamp": now, "data": {"webhook": webhook_id}})
     async with engine.begin() as connection:
         await lock(connection, f"tests of {webhook_id}")

@@ -2,6 +2,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from app import clock
 from app.domain.providers.model import ProviderLimits
 from app.llm.replies.limit_headers import LimitHeaders, read_limits
 
@@ -82,10 +83,11 @@ class TestReadLimits:
 
 
 class TestNews:
-    def test_is_looked_for_once_a_second_for_each_model(self) -> None:
+    def test_is_looked_for_once_a_second_for_each_model(self, monkeypatch: pytest.MonkeyPatch) -> None:
         now = 0.0
+        monkeypatch.setattr(clock, "monotonic", lambda: now)
         headers = {"x-ratelimit-limit-requests": "60"}
-        reader = LimitHeaders(clock=lambda: now)
+        reader = LimitHeaders()
         assert reader.news("a", headers) == ProviderLimits(60)
         assert reader.news("b", headers) == ProviderLimits(60)
         assert reader.news("a", headers) is None
