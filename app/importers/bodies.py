@@ -205,11 +205,15 @@ class Collector:
             fault = f"task {task[:MOST_IN_NAME]!r} is not one of the service's; choose one with task"
         if fault is None and model not in self._models and len(self._models) >= MOST_MODELS:
             fault = f"a job compares at most {MOST_MODELS} models"
-        named = [("model", model), ("task", task), ("item", said.item or "-")]
+        named = [("model", model)] if model not in self._models else []
+        named += [("task", task)] if task not in self._tasks else []
+        named += [("item", said.item)] if said.item else []
         named += [("judge", each.judge) for each in said.verdicts]
         named += [("dimension", each.dimension) for each in said.verdicts]
+        if fault is not None or not named:
+            return fault
         faults = (f"{what}: {each}" for what, text in named if (each := fault_of(text, MOST_IN_NAME)))
-        return fault or next(faults, None)
+        return next(faults, None)
 
     def _recognise(self, said: Said) -> tuple[Said, PaperItem | None]:
         """A text with what its prompt tells of it: whose question of the set it answers, or which item of an atomic task."""
