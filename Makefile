@@ -9,7 +9,7 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check test test-slow test-long test-all test-busy test-costs test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-real test-providers test-pythons schemathesis fuzz sbom release audit types pins reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-costs mutants test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-real test-providers test-pythons schemathesis fuzz sbom release audit types pins reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
@@ -51,6 +51,10 @@ test-busy: setup  ## the tests of `make test` RUNS times, 20 unless set, beside 
 # In one process: with several, none knows what another one's tests take.
 test-costs: setup  ## CPU and wall time of each test file, in build/test-costs.json; ARGS="tests/api" for others than the unit tests
 	$(BIN)/pytest --numprocesses 0 -p tests.costs $(or $(ARGS),tests/unit)
+
+# The first run of a commit also runs all tests once, to learn which of them reach which mutant: an hour and a half altogether.
+mutants: setup  ## the tests nearest to each of 100 small errors put into a copy of the code; ARGS="--only 11 46" for some of them
+	$(BIN)/python -m tests.mutants $(ARGS)
 
 lint: setup  ## format, rules, types, layers, deployment files
 	$(BIN)/ruff format --check .

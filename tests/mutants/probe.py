@@ -1,0 +1,88 @@
+"""Records which tests reach which mutants' code: a pytest plugin, and the probe inserted into the code.
+
+It is copied to the top of a tree, which may be of an older commit, so it imports nothing of ours. A pytest process
+writes the name of the running test into a file that its child processes map into memory.
+"""
+
+import mmap
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+RECORDS = "MUTANTS_RECORDS"
+RUNNING = "MUTANTS_RUNNING"
+LENGTH = 512
+
+_seen: set[tuple[int, bytes]] = set()
+_running: mmap.mmap | None = None
+
+
+def _map(path: str) -> mmap.mmap:
+    with Path(path).open("r+b") as file:
+        return mmap.mmap(file.fileno(), LENGTH)
+
+
+def _write(kind: str, line: str) -> None:
+    with Path(os.environ[RECORDS], f"{kind}-{os.getpid()}").open("a", encoding="utf-8") as file:
+        file.write(line + "\n")
+
+
+def reached(mutant: int) -> None:
+    """Record that a mutant's code is about to run, once for each test or shared fixture."""
+    global _running  # noqa: PLW0603
+    if _running is None:
+        if RUNNING not in os.environ:
+            return
+        _running = _map(os.environ[RUNNING])
+    running = _running[:LENGTH]
+    if (mutant, running) not in _seen:
+        _seen.add((mutant, running))
+        with suppress(OSError):  # a sandbox that opens no files
+            _write("hits", f"{mutant}\t{running.rstrip(bytes(1)).decode(errors='replace')}")
+
+
+def _name(label: str) -> None:
+    assert _running is not None
+    _running[:LENGTH] = label.encode()[:LENGTH].ljust(LENGTH, b"\0")
+
+
+def _test(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+def _fixture(definition: Any) -> str:
+    return f"fixture {definition.baseid}:{definition.argname}"
+
+
+def pytest_configure() -> None:
+    """Make this process's file."""
+    global _running  # noqa: PLW0603
+    path = Path(os.environ[RECORDS], f"running-{os.getpid()}")
+    path.write_bytes(bytes(LENGTH))
+    os.environ[RUNNING] = str(path)
+    _running = _map(str(path))
+
+
+def pytest_runtest_setup(item: Any) -> None:
+    """Record the shared fixtures that a test uses."""
+    _name(_test(item.nodeid))
+    definitions = [found[-1] for found in item._fixtureinfo.name2fixturedefs.values()]
+    shared = [_fixture(definition) for definition in definitions if definition.scope != "function"]
+    _write("uses", "\t".join((_test(item.nodeid), *shared)))
+
+
+def pytest_fixture_setup(fixturedef: Any, request: Any) -> None:
+    """Attribute what a shared fixture reaches to all tests that use it."""
+    _name(_fixture(fixturedef) if fixturedef.scope != "function" else _test(request.node.nodeid))
+
+
+def pytest_runtest_call(item: Any) -> None:
+    """Attribute what runs from now on to the test."""
+    _name(_test(item.nodeid))
+
+
+def pytest_runtest_logreport(report: Any) -> None:
+    """Record the tests that fail without a mutation: they can't tell anything."""
+    if report.failed:
+        _write("failed", _test(report.nodeid))
