@@ -1,8 +1,8 @@
 """Tenants' limits, set by the operator."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, func, literal_column, select, text
 from sqlalchemy.dialects import postgresql
@@ -63,6 +63,36 @@ async def spending_state(connection: AsyncConnection, tenant: str) -> tuple[bool
     )
     row = rows.first()
     return (False, False) if row is None else (row[0], row[1])
+
+
+class Spender(NamedTuple):
+    """A tenant that adds a job.
+
+    Attributes:
+        capped: Whether it has a spending cap.
+        paused: Whether the operator has paused it.
+        models: The models that it may use; ``None`` for all.
+        unfinished: Number of its unfinished jobs.
+    """
+
+    capped: bool
+    paused: bool
+    models: Sequence[str] | None
+    unfinished: int
+
+
+async def find_spender(connection: AsyncConnection, tenant: str) -> Spender:
+    """Return a tenant's limits and unfinished jobs in one query."""
+    rows = await connection.execute(
+        text(
+            "SELECT l.nanos_limit IS NOT NULL, l.paused_at IS NOT NULL, l.models,"
+            " (SELECT count(*) FROM jobs j WHERE j.tenant = t.tenant"
+            f" AND j.status NOT IN ({status_list(TERMINAL)}))"
+            " FROM (VALUES (CAST(:tenant AS text))) t(tenant) LEFT JOIN tenant_limits l USING (tenant)"
+        ),
+        {"tenant": tenant},
+    )
+    return Spender(*rows.one())
 
 
 async def count_unfinished(connection: AsyncConnection, tenant: str) -> int:

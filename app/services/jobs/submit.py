@@ -10,6 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 from app.db.execution import shards
 from app.db.jobs import budgets, idempotency, jobs
 from app.db.jobs.budgets import NOBODY, Payers
+from app.db.jobs.call_rules import CallFacts
 from app.db.jobs.copied_texts import TextsGoneError
 from app.db.jobs.jobs import JobRow
 from app.db.jobs.new_jobs import (
@@ -59,8 +60,7 @@ from app.services.jobs.existing_texts import (
 )
 from app.services.jobs.planning import Check, Gone, PlanningPool
 from app.services.jobs.text_sources import exemplars_of_answers, exemplars_of_source, stored_texts
-from app.services.keys.tenant_limits import payers as payers_of
-from app.services.keys.tenant_limits import refuse_many_jobs
+from app.services.keys.tenant_limits import admit_job
 from app.services.providers.call_rules import CallRules, has_price
 from app.services.providers.catalog import with_connections
 from app.services.providers.connection_book import ConnectionBook
@@ -352,8 +352,7 @@ async def write_job(
         TooManyJobsError: If the tenant has too many unfinished jobs.
     """
     job_id = new_id("job")
-    payers = await payers_of(connection, tenant, submission.capped_key)
-    await refuse_many_jobs(connection, tenant, deps.max_unfinished_jobs)
+    payers, models = await admit_job(connection, tenant, submission.capped_key, deps.max_unfinished_jobs)
     await _keep_caps(deps.prices, connection, payers, submission, prepared)
     try:
         await _insert(connection, tenant, job_id, submission, prepared, payers)
@@ -361,7 +360,14 @@ async def write_job(
         gone = FieldError("/responses", "the texts were deleted meanwhile")
         raise InvalidJobError([gone]) from None
     try:
-        await deps.call_rules.check(connection, tenant, job_id, prepared.resolution.spec, new=True)
+        facts = CallFacts(
+            imported=False,
+            in_dollars=payers != NOBODY or _limit_in_dollars(submission.wanted) is not None,
+            preparing=bool(prepared.preparations),
+            models=models,
+            paused=False,
+        )
+        await deps.call_rules.check_new(connection, tenant, prepared.resolution.spec, facts)
     except CallNotAllowedError as error:
         raise InvalidJobError([FieldError("", f"{error}. {error.remedy}")]) from error
     announced = await shards.refill(connection, job_id, deps.window)
@@ -435,9 +441,9 @@ async def _keep_caps(
         return
     unpriced = _unpriced(prices, prepared.resolution)
     expected = nanos_of(_expected_usd(prices, prepared))
-    budget = submission.wanted.budget if isinstance(submission.wanted, JobIn) else None
-    if budget is not None and budget.usd is not None:
-        expected = min(expected, nanos_of(budget.usd))
+    limit = _limit_in_dollars(submission.wanted)
+    if limit is not None:
+        expected = min(expected, nanos_of(limit))
     for cap in caps:
         if unpriced:
             raise SpendingCapError(f"the {cap.of} has a spending cap, and no price is known for {unpriced}")
@@ -446,6 +452,10 @@ async def _keep_caps(
                 f"the job is expected to cost about ${expected / NANOS:,.2f}; the {cap.of}'s spending cap of"
                 f" ${cap.nanos_limit / NANOS:,.2f} leaves ${cap.nanos_left / NANOS:,.2f}"
             )
+
+
+def _limit_in_dollars(wanted: JobIn | GenerateIn) -> float | None:
+    return wanted.budget.usd if isinstance(wanted, JobIn) and wanted.budget is not None else None
 
 
 def _expected_usd(prices: PriceBook, prepared: PreparedJob) -> float:

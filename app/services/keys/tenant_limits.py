@@ -96,6 +96,23 @@ async def payers(connection: AsyncConnection, tenant: str, capped_key: str | Non
     return Payers(capped_key, tenant if capped else None)
 
 
+async def admit_job(
+    connection: AsyncConnection, tenant: str, capped_key: str | None, most: int
+) -> tuple[Payers, Sequence[str] | None]:
+    """Return whose caps a new job counts against, see :func:`payers`, and the models that the tenant may use.
+
+    Raises:
+        CallNotAllowedError: If the operator has paused the tenant.
+        TooManyJobsError: If the tenant has `most` unfinished jobs.
+    """
+    await lock_shared(connection, _lock_of(tenant))
+    spender = await tenant_limits.find_spender(connection, tenant)
+    if spender.paused:
+        raise CallNotAllowedError(TENANT_PAUSED, TENANT_IS_PAUSED)
+    await _refuse_many(connection, tenant, spender.unfinished, most)
+    return Payers(capped_key, tenant if spender.capped else None), spender.models
+
+
 async def is_resumed(connection: AsyncConnection, tenant: str, error: CallNotAllowedError) -> bool:
     """Return whether a call was refused because its tenant was paused, and the tenant is paused no longer.
 
@@ -154,7 +171,11 @@ async def refuse_many_jobs(connection: AsyncConnection, tenant: str, most: int) 
     Raises:
         TooManyJobsError: If the tenant has that many.
     """
-    if await tenant_limits.count_unfinished(connection, tenant) + ADDED_AT_A_TIME <= most:
+    await _refuse_many(connection, tenant, await tenant_limits.count_unfinished(connection, tenant), most)
+
+
+async def _refuse_many(connection: AsyncConnection, tenant: str, unfinished: int, most: int) -> None:
+    if unfinished + ADDED_AT_A_TIME <= most:
         return
     await lock(connection, f"unfinished jobs of {tenant}")
     if await tenant_limits.count_unfinished(connection, tenant) >= most:

@@ -52,23 +52,34 @@ class CallRules:
             self._checked.clear()
         self._checked[job_id] = clock.monotonic()
 
-    async def check(
-        self, connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec, *, new: bool = False
-    ) -> None:
+    async def check(self, connection: AsyncConnection, tenant: str, job_id: str, spec: JobSpec) -> None:
         """Refuse a stored job one of whose calls is not allowed today.
 
-        A job under way keeps the parameters of its submission. Those of a ``new`` job, and of one whose specification
-        another installation wrote, must be the ones that this installation sends.
+        A job under way keeps the parameters of its submission. Those of a job whose specification another installation
+        wrote must be the ones that this installation sends.
 
         Raises:
             CallNotAllowedError: With the first reason.
         """
         facts = await read_facts(connection, tenant, job_id)
-        if facts is None:
-            return
+        if facts is not None:
+            await self._check(connection, tenant, spec, facts, untrusted=facts.imported)
+
+    async def check_new(
+        self, connection: AsyncConnection, tenant: str, spec: JobSpec, facts: CallFacts
+    ) -> None:
+        """Refuse a job that is being submitted; its parameters must be the ones that this installation sends.
+
+        Raises:
+            CallNotAllowedError: With the first reason.
+        """
+        await self._check(connection, tenant, spec, facts, untrusted=True)
+
+    async def _check(
+        self, connection: AsyncConnection, tenant: str, spec: JobSpec, facts: CallFacts, *, untrusted: bool
+    ) -> None:
         if facts.paused:
             raise CallNotAllowedError(TENANT_PAUSED, TENANT_IS_PAUSED)
-        untrusted = new or facts.imported
         for model in called_models(spec, preparing=facts.preparing):
             found = await self._connection(connection, model, tenant)
             name = f"{name_in(model.connection)}/{model.name}"
