@@ -34,8 +34,11 @@ COPY workers workers
 COPY migrations migrations
 COPY embedded embedded
 COPY simulator simulator
+COPY generators generators
+COPY docs/reference/openapi.json docs/reference/openapi.json
 # The folders stand as they are in the repository.
-RUN mkdir -p /opt/persona-assay/bin \
+RUN python generators/client_types.py \
+ && mkdir -p /opt/persona-assay/bin \
  && printf '#!/bin/sh\nexec python -P -m app.cli "$@"\n' > /opt/persona-assay/bin/assay && chmod 755 /opt/persona-assay/bin/assay \
  && mv app persona_assay workers migrations embedded simulator /opt/persona-assay \
  && rm -rf /opt/bytecode && PYTHONPYCACHEPREFIX=/opt/bytecode /opt/assay/bin/python -m compileall -q /opt/persona-assay

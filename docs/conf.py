@@ -47,7 +47,7 @@ NAVIGATION = {
         "metrics",
         "inference",
         "api",
-        *(f"reference/{page}" for page in ("api", "cli", "client", "settings")),
+        *(f"reference/{page}" for page in ("api", "cli", "server-cli", "client", "settings")),
     ],
     "Run it": ["operations", "guarantees", "performance", "provider-replies"],
     "Work on it": ["../CONTRIBUTING", "decisions/README", "../CHANGELOG", "../SECURITY"],

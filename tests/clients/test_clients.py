@@ -1,17 +1,15 @@
-"""Tools that others wrote read our OpenAPI document, and clients that they make of it run a job: ``make test-clients``."""
+"""Tools that others wrote read our OpenAPI DOCUMENT, and clients that they make of it run a job: ``make test-clients``."""
 
 import json
 import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from tests.api.client_types import Json, openapi
-from tests.conftest import scratch_directory
+from generators.client_types import DOCUMENT, Json
 from tests.e2e.stack import Stack
 
 Outputs = list[dict[str, str]]
@@ -28,15 +26,6 @@ UNREAD_BY_GENERATOR = {
     "POST /v1/bundles",  # zip
     "POST /v1/persona-sets",  # CSV and JSON Lines; JSON is read
 }
-
-
-@pytest.fixture(scope="session")
-def document() -> Iterator[Path]:
-    """The service's document, as a file beside the tools."""
-    with scratch_directory() as directory:
-        path = directory / "openapi.json"
-        path.write_text(json.dumps(openapi()), "utf-8")
-        yield path
 
 
 @pytest.fixture(scope="session")
@@ -61,23 +50,23 @@ def run(*command: str | Path, cwd: Path, **environment: str) -> str:
     return done.stdout + done.stderr
 
 
-def test_spectral_finds_nothing(node: Path, document: Path) -> None:
+def test_spectral_finds_nothing(node: Path) -> None:
     bin_ = node / "node_modules" / ".bin"
     told = run(
-        *(bin_ / "spectral", "lint", document, "--ruleset", SOURCES / ".spectral.yaml"),
+        *(bin_ / "spectral", "lint", DOCUMENT, "--ruleset", SOURCES / ".spectral.yaml"),
         *("--fail-severity", "hint"),
         cwd=node,
     )
     assert "No results" in told
 
 
-def test_a_client_in_typescript_runs_a_job(node: Path, document: Path, common_stack: Stack) -> None:
+def test_a_client_in_typescript_runs_a_job(node: Path, common_stack: Stack) -> None:
     bin_ = node / "node_modules" / ".bin"
     for name in ("run_job.ts", "tsconfig.json"):
         shutil.copy(SOURCES / name, node)
     # A field with a default may be left out: the tool takes it for one that is always there, unless told otherwise.
     options = ("--default-non-nullable", "false", "--array-length")
-    run(bin_ / "openapi-typescript", document, *options, "--output", "schema.ts", cwd=node)
+    run(bin_ / "openapi-typescript", DOCUMENT, *options, "--output", "schema.ts", cwd=node)
     run(bin_ / "tsc", cwd=node)
     told = run(
         "node", "--no-warnings", "run_job.js", cwd=node, ASSAY_URL=str(common_stack.api.base_url).rstrip("/")
@@ -95,7 +84,7 @@ def generated(document: Path) -> Path:
         pytest.skip("needs make test-clients")
     target = document.parent / "generated"
     told = run(
-        *(GENERATOR / "openapi-python-client", "generate", "--path", document, "--output-path", target),
+        *(GENERATOR / "openapi-python-client", "generate", "--path", DOCUMENT, "--output-path", target),
         cwd=document.parent,
         PATH=f"{GENERATOR}{os.pathsep}{os.environ['PATH']}",
     )

@@ -39,12 +39,12 @@ def said(*command: str | Path, cwd: Path, **variables: str) -> str:
     return done.stdout
 
 
-def build(project: Path, into: Path) -> Path:
-    """The wheel of a project, built by the locked hatchling."""
-    before = set(into.glob("*.whl")) if into.exists() else set()
-    said(sys.executable, "-P", "-m", "hatchling", "build", "-t", "wheel", "-d", into, cwd=project)
-    (wheel,) = set(into.glob("*.whl")) - before
-    return wheel
+def build(project: Path, into: Path, target: str = "wheel") -> Path:
+    """Build a project's wheel, or another target, with the locked hatchling; return its path."""
+    before = set(into.iterdir()) if into.exists() else set()
+    said(sys.executable, "-P", "-m", "hatchling", "build", "-t", target, "-d", into, cwd=project)
+    (built,) = set(into.iterdir()) - before
+    return built
 
 
 @dataclass(frozen=True)

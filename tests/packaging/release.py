@@ -25,7 +25,8 @@ IMAGE = (
     "docker-compose.yml",
     "requirements-bootstrap.lock",
     "requirements-service.lock",
-    *("app", "persona_assay", "workers", "migrations", "embedded", "simulator"),
+    *("app", "persona_assay", "workers", "migrations", "embedded", "simulator", "generators"),
+    "docs/reference/openapi.json",
 )
 """What the image is built from, for which architectures, and Compose's file, which runs it."""
 

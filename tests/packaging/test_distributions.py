@@ -1,6 +1,7 @@
 """Both distributions as users get them: built, installed, run and uninstalled beside a package called `app`."""
 
 import os
+import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -79,6 +80,13 @@ class TestClient:
         assert len(found) <= MOST_PACKAGES, found
         assert client.bytes() <= MOST_BYTES
         assert client.top_level("persona-assay") == {"persona_assay"}
+
+    def test_its_archive_of_sources_builds_the_same_wheel(self, scratch: Path, client_wheel: Path) -> None:
+        sources = scratch / "sources"
+        archive = build(ROOT / "packages" / "client", sources, target="sdist")
+        shutil.unpack_archive(archive, sources, filter="data")
+        wheel = build(sources / f"persona_assay-{VERSION}", scratch / "wheels-from-sources")
+        assert wheel.read_bytes() == client_wheel.read_bytes()
 
     def test_its_command_line_reads_what_a_service_has(
         self, client: Environment, common_stack: Stack, tmp_path: Path

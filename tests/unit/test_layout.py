@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-PACKAGES = ("app", "persona_assay", "persona_assay_server", "workers", "simulator", "embedded", "migrations")
-
 SCIENCE = {"numpy", "scipy", "nltk"}
 CRON = {"cronsim"}
 """What reads cron expressions: it computes times, and does no input or output."""

@@ -1,32 +1,45 @@
-"""The reference in docs/reference is that of the code."""
+"""The reference is that of the code, and the files that git does not keep are up to date."""
 
+import json
 import re
+from collections.abc import Callable
 from difflib import unified_diff
 from itertools import islice
+from pathlib import Path
 
 import pytest
 
 from app.settings import Settings, variables
-from tests.reference import PAGES, REFERENCES
+from generators.client_types import DOCUMENT, PATH, source
+from generators.reference import DIRECTORY, PAGES
+from tests.reference import FILES
 
 
-@pytest.mark.parametrize("name", REFERENCES)
-def test_a_file_is_what_the_code_says(name: str) -> None:
-    committed, current = (PAGES / name).read_text("utf-8"), REFERENCES[name]()
-    if committed != current:
-        changes = unified_diff(
-            committed.splitlines(), current.splitlines(), "committed", "current", lineterm=""
-        )
+def _types() -> str:
+    return source(json.loads(DOCUMENT.read_text("utf-8")))
+
+
+@pytest.mark.parametrize(
+    ("path", "made", "command"),
+    [
+        *((DIRECTORY / name, made, "reference") for name, made in FILES.items()),
+        *((DIRECTORY / name, made, "setup") for name, made in PAGES.items()),
+        (PATH, _types, "setup"),
+    ],
+    ids=[*FILES, *PAGES, PATH.name],
+)
+def test_a_file_is_up_to_date(path: Path, made: Callable[[], str], command: str) -> None:
+    found, current = path.read_text("utf-8"), made()
+    if found != current:
+        changes = unified_diff(found.splitlines(), current.splitlines(), "found", "current", lineterm="")
         shown = "\n".join(islice(changes, 40))
         pytest.fail(
-            f"docs/reference/{name} differs from the code; if the change is intended, renew it with "
-            f"`make types reference`\n{shown}",
-            pytrace=False,
+            f"{path} is out of date; if that is intended, run `make {command}`\n{shown}", pytrace=False
         )
 
 
 def test_every_setting_has_its_variable_its_default_and_its_meaning() -> None:
-    text = (PAGES / "settings.md").read_text("utf-8")
+    text = (DIRECTORY / "settings.md").read_text("utf-8")
     found = re.findall(r"^\| `(\w+)` \| (\S+) \| (.*) \|$", text, re.MULTILINE)
     rows = {name: (default, meaning) for name, default, meaning in found}
     assert rows.keys() == set(variables().values())
@@ -38,7 +51,7 @@ def test_every_setting_has_its_variable_its_default_and_its_meaning() -> None:
 
 
 def test_links_between_schemas_lead_to_one() -> None:
-    text = (PAGES / "api.md").read_text("utf-8")
+    text = (DIRECTORY / "api.md").read_text("utf-8")
     schemas = {name.lower() for name in re.findall(r"^### (\w+)$", text, re.MULTILINE)}
     assert len(schemas) > 100
     assert set(re.findall(r"\]\(#(\w+)\)", text)) <= schemas

@@ -36,7 +36,7 @@ def found() -> dict[str, Any]:
     from app.reports.figures.files import figure_file
     from app.services.results.baselines import BaselineFilter, baselines
     from persona_assay.terminal.results_tables import results_view
-    from tests.api.client_types import openapi
+    from tests.reference import openapi
     from tests.unit.reports.page import page_of
     from tests.unit.reports.sample import sample
     from tests.unit.results_sample import read

@@ -1,24 +1,22 @@
-"""Writes ``persona_assay/types.py`` from the OpenAPI document: ``python -m tests.api.client_types``, or ``make types``.
+"""Types of the client, made from the OpenAPI document: ``python -m generators.client_types`` writes them.
 
-The client's users get the contract's shapes as types without the service's code, and a newer service may answer with
-more than they know of: so typed dictionaries, not models that check.
+Typed dictionaries and not models that validate: a newer service may answer with fields that an older client does not know.
+It runs before anything is installed (builds of the client and of the image), so it imports the standard library only.
 """
 
-import subprocess
-import sys
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from app.main import create_app
-from app.settings import Settings
-
 Json = dict[str, Any]
 
-PATH = Path(__file__).parents[2] / "persona_assay" / "types.py"
-HEADER = '''"""What the service is sent and what it answers; made from its OpenAPI document by ``make types``.
+ROOT = Path(__file__).parents[1]
+DOCUMENT = ROOT / "docs" / "reference" / "openapi.json"
+PATH = ROOT / "persona_assay" / "types.py"
+HEADER = '''"""Types of the service's requests and answers; made from docs/reference/openapi.json, not kept in git.
 
-A newer service may answer with more than stands here, never with less.
+A newer service may answer with more fields, never with fewer.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,22 +26,14 @@ REFERENCE = "#/components/schemas/"
 SIMPLE = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
 
 
-def openapi() -> Json:
-    """The service's OpenAPI document; nothing is connected to."""
-    unused = Settings(database_url="postgresql://unused", redis_url="redis://unused")
-    return create_app(unused).openapi()
-
-
 def source(document: Json) -> str:
-    """The module's text, in the project's format."""
+    """Return the module's text."""
     schemas: Json = document["components"]["schemas"]
-    text = "\n\n".join([HEADER, *(_definition(name, schemas[name]) for name in _in_order(schemas))])
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", str(PATH), "-"]
-    return subprocess.run(command, input=text, capture_output=True, text=True, check=True).stdout
+    return "\n\n".join([HEADER, *(_definition(name, schemas[name]) for name in _in_order(schemas))])
 
 
 def _in_order(schemas: Json) -> list[str]:
-    """The schemas' names, each behind all that it refers to."""
+    """Return the schemas' names, each after those that it refers to."""
     order: dict[str, None] = {}
 
     def place(name: str) -> None:
@@ -84,7 +74,7 @@ def _definition(name: str, schema: Json) -> str:
 
 
 def _type(schema: Json, *, is_sent: bool) -> str:
-    """A schema as an annotation; whoever sends a list may as well send a tuple."""
+    """Return a schema as an annotation; a list in a request may also be a tuple."""
     if "$ref" in schema:
         return str(schema["$ref"]).removeprefix(REFERENCE)
     if "const" in schema or "enum" in schema:
@@ -103,4 +93,4 @@ def _type(schema: Json, *, is_sent: bool) -> str:
 
 
 if __name__ == "__main__":
-    PATH.write_text(source(openapi()), "utf-8")
+    PATH.write_text(source(json.loads(DOCUMENT.read_text("utf-8"))), "utf-8")
