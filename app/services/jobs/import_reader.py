@@ -26,6 +26,8 @@ from app.instruments.personagym_loader import load_personagym
 from app.services.uploads.upload_reader import PREVIEW, SOME, load_rules, record_columns
 
 PERSONA_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:-]{0,99}")
+PIECE_BYTES = 256 * 1024
+"""Least bytes of a result but the last: each costs the main process a turn."""
 Questions = dict[str, dict[str, list[str]]]
 
 
@@ -76,7 +78,7 @@ def read_body(file: BinaryIO, wanted: Wanted, place: str) -> Iterator[bytes]:
     more = True
     while more:
         more = found.read(AT_ONCE)
-        if some:
+        if some and (not more or sum(map(len, some)) >= PIECE_BYTES):
             yield SOME + b",".join(some)
             some.clear()
     yield PREVIEW + found.preview(place).encoded()
