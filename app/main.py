@@ -83,6 +83,7 @@ from app.instruments.personagym_loader import load_personagym
 from app.limits.holds import read_holds
 from app.limits.request_rates import RequestRates
 from app.llm.models.prices import GenaiPriceBook
+from app.ports import Queue
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.readers.pool import ReaderPool
@@ -182,14 +183,14 @@ PAGES = (
 """What browsers show."""
 
 
-def create_app(settings: Settings | None = None) -> DescribedApp:
-    """The application, configured by the environment unless settings are given."""
+def create_app(settings: Settings | None = None, queue: Queue | None = None) -> DescribedApp:
+    """The application, configured by the environment unless settings are given; its queue is Celery's unless another is given."""
     loaded = settings or load_settings()
     configure_logging(loaded)
 
     @contextlib.asynccontextmanager
     async def lifespan(app: FastAPI) -> AsyncIterator[None]:
-        services = _services(loaded)
+        services = _services(loaded, queue)
         app.state.services = services
         if loaded.traces:
             tracing.start("assay-api", app.version)
@@ -294,7 +295,7 @@ async def _require_keys_off_loopback(keyring: ApiKeyAuthenticator, host: str) ->
         raise StartError(no_keys_yet(f"listens on a loopback address only, not on {host}"))
 
 
-def _services(settings: Settings) -> Services:
+def _services(settings: Settings, queue: Queue | None) -> Services:
     database_url = settings.require_database_url()
     isolated = TenantEngine(
         database_url, pool_size=10, application_name="assay api", pooler=settings.database_pooler
@@ -310,7 +311,7 @@ def _services(settings: Settings) -> Services:
     )
     server = settings.require_redis()
     redis = server.client(REDIS_SECONDS)
-    queue = CeleryQueue(make_celery(server))
+    queue = queue or CeleryQueue(make_celery(server))
     board = MetricsBoard(redis, "api")
     operator, ring = load_operator_connections(settings), load_key_ring(settings)
     book = ConnectionBook(engine, operator, settings.for_all(settings.connection_guard), ring)

@@ -1,10 +1,11 @@
 """Real databases for every test, from the launcher that `assay up` uses too."""
 
+import asyncio
 import gc
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +23,7 @@ from tests.databases import Databases, databases_on
 
 if TYPE_CHECKING:
     from tests.e2e.stack import Stack
+    from tests.world import World
 
 # On a busy machine what takes long is no error.
 hypothesis.settings.register_profile("fixed", deadline=None, derandomize=True)
@@ -125,6 +127,50 @@ def database_url(databases: Databases, template_database: str) -> Iterator[str]:
     """The SQLAlchemy URL of a database of the test's own, with the current schema and no rows."""
     with databases.new("test", template=template_database) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def world_clock() -> Iterator[Path]:
+    """A file with the time of the worlds' databases."""
+    with scratch_directory() as directory:
+        yield directory / "clock"
+
+
+@pytest.fixture(scope="session")
+def world_template(databases: Databases, world_clock: Path) -> Iterator[str]:
+    """The name of a database like :func:`template_database` that reads its time from a file."""
+    from app.db.migration.migrate import upgrade
+    from tests.virtual_time import own_clock
+
+    with databases.new(TEMPLATE) as url:
+        name = str(make_url(url).database)
+        with databases.superuser(name) as connection:
+            own_clock(connection, name, world_clock)
+        upgrade(url)
+        yield name
+
+
+@pytest.fixture
+async def world(
+    databases: Databases, world_template: str, redis_url: str, world_clock: Path, tmp_path: Path
+) -> AsyncIterator["World"]:
+    """The service and a scripted provider on a clock that the test moves; see :mod:`tests.world`."""
+    from tests.virtual_time import use_own_clock
+    from tests.world import new_world
+
+    with databases.new("world", template=world_template) as url:
+        use_own_clock(databases.maintenance, str(make_url(url).database))
+        async with new_world(tmp_path, url, redis_url, world_clock) as made:
+            yield made
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Runs tests of a world on a loop whose time they move."""
+    if "world" in getattr(item, "fixturenames", ()):
+        from tests.virtual_time import VirtualTimeLoop
+
+        return {"virtual time": VirtualTimeLoop}
+    return {"real time": asyncio.new_event_loop}
 
 
 @pytest.fixture

@@ -38,6 +38,13 @@ class Databases:
         finally:
             self.maintenance.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
 
+    @contextmanager
+    def superuser(self, database: str) -> Iterator[psycopg.Connection]:
+        """A superuser's connection to a database."""
+        url = libpq_url(self.server.url(database))
+        with psycopg.connect(url, user="postgres", autocommit=True) as connection:
+            yield connection
+
 
 @contextmanager
 def databases_on(server: EmbeddedPostgres) -> Iterator[Databases]:

@@ -10,7 +10,7 @@ import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import Future
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 import uvloop
@@ -62,6 +62,20 @@ UNASKED_SECONDS = 30.0
 """After so long a worker imports the SDKs of formats that no connection of the operator has: a tenant's may."""
 
 
+class WorkerParts(NamedTuple):
+    """What a running worker consists of.
+
+    Attributes:
+        dispatcher: Takes the messages of the queue.
+        board: Shows the worker's metrics, and that it is ready.
+        imports: Modules that the first calls need.
+    """
+
+    dispatcher: Dispatcher
+    board: MetricsBoard
+    imports: tuple[str, ...]
+
+
 class WorkerContext:
     """Built once a process, before Celery takes its first task."""
 
@@ -71,9 +85,7 @@ class WorkerContext:
         self._loop = uvloop.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="calls", daemon=True)
         self._stack = contextlib.AsyncExitStack()
-        self._imports: list[str] = []
-        self._dispatcher: Dispatcher | None = None
-        self._board: MetricsBoard | None = None
+        self._parts: WorkerParts | None = None
         self._warm = threading.Event()
 
     def start(self, places: int) -> None:
@@ -87,7 +99,8 @@ class WorkerContext:
         """
         let_threads_give_way()
         self._thread.start()
-        self._dispatcher = self._run(self._stack.enter_async_context(self._dispatching(places))).result()
+        work = running_worker(self._settings, self._queue, places)
+        self._parts = self._run(self._stack.enter_async_context(work)).result()
 
     def warm_up(self) -> None:
         """Imports what every shard needs, while the worker already answers to its queue; shards wait for it, and so does `/readyz`.
@@ -97,21 +110,19 @@ class WorkerContext:
         lists are imported for those that may have a price.
         """
         modules = ("app.services.results.finalize", "scipy.special")
-        import_in_background(*modules, *self._imports, then=self._warmed)
+        import_in_background(*modules, *self._started().imports, then=self._warmed)
 
     def _warmed(self) -> None:
         keep_what_is_imported()
         self._warm.set()
-        if self._board is not None:
-            self._run(self._board.set_ready(is_ready=True))
+        self._run(self._started().board.set_ready(is_ready=True))
         import_in_background(*ADAPTERS, PRICE_LISTS, after=UNASKED_SECONDS, then=keep_what_is_imported)
 
     def stop(self) -> None:
         """Stops taking up calls; those on the wire are awaited for a while and kept, and the shards given back."""
-        if self._board is not None:
-            self._run(self._board.set_ready(is_ready=False))
-        if self._dispatcher is not None:
-            self._loop.call_soon_threadsafe(self._leave, self._dispatcher)
+        if self._parts is not None:
+            self._run(self._parts.board.set_ready(is_ready=False))
+            self._loop.call_soon_threadsafe(self._leave, self._parts.dispatcher)
 
     def _leave(self, dispatcher: Dispatcher) -> None:
         dispatcher.stop()
@@ -126,101 +137,110 @@ class WorkerContext:
     def take(self, begin: Callable[[Dispatcher, Any], Coroutine[Any, Any, None]], id_: int | str) -> None:
         """Hands a message to the dispatcher; blocks the calling thread until the place that it takes, if any, is free again."""
         self._warm.wait()
-        if self._dispatcher is None:
+        self._run(begin(self._started().dispatcher, id_)).result()
+
+    def _started(self) -> WorkerParts:
+        if self._parts is None:
             raise RuntimeError("the worker has not been started")
-        self._run(begin(self._dispatcher, id_)).result()
+        return self._parts
 
     def _run(self, work: Coroutine[Any, Any, Any]) -> "Future[Any]":
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
-    @contextlib.asynccontextmanager
-    async def _dispatching(self, places: int) -> AsyncIterator[Dispatcher]:
-        settings = self._settings
-        connections = load_operator_connections(settings)
-        self._imports = [*adapters(connections), *price_lists(connections)]
-        url = settings.require_database_url()
-        pooler = settings.database_pooler
-        engine = connect(
-            url, pool_size=8, max_overflow=settings.slots, application_name=WORKER, pooler=pooler
-        )
-        await refuse_unusable_database(engine, settings)
-        # Of their own: neither results nor leases wait behind shards for a connection.
-        vital = connect(
-            url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases", pooler=pooler
-        )
-        book = ConnectionBook(
-            engine, connections, settings.for_all(settings.connection_guard), load_key_ring(settings)
-        )
-        gateway = Gateway(connections, settings.transport, book.fetch)
-        batch_gateway = BatchGateway(connections, book.fetch)
 
-        def renew(connection: str) -> None:
-            gateway.renew(connection)
-            batch_gateway.renew(connection)
+@contextlib.asynccontextmanager
+async def running_worker(settings: Settings, queue: Queue, places: int) -> AsyncIterator[WorkerParts]:
+    """Run everything that shards need on the current event loop.
 
-        prices = GenaiPriceBook(connections)
-        redis = settings.require_redis().client(REDIS_SECONDS)
-        limiter = RedisRateLimiter(
-            redis,
-            connections.limits,
-            deadline_seconds=settings.call_deadline_seconds,
-            outage_seconds=settings.outage_seconds,
-        )
-        await limiter.begin()
-        writer = BatchWriter(ResultWriter(vital), settings.max_unwritten)
-        leases = LeaseKeeper(vital, settings.lease_seconds)
-        budgets = BudgetKeeper(engine)
-        desk = ReplyDesk(engine)
-        first_calls = FirstCalls(engine)
-        caller = ModelCaller(
-            chat=gateway,
-            limiter=limiter,
-            prices=prices,
+    Args:
+        settings: The settings.
+        queue: Where it announces work.
+        places: Shards that it works on at a time.
+
+    Raises:
+        Exception: Whatever keeps the worker from starting, such as an unusable configuration.
+    """
+    connections = load_operator_connections(settings)
+    imports = (*adapters(connections), *price_lists(connections))
+    url = settings.require_database_url()
+    pooler = settings.database_pooler
+    engine = connect(url, pool_size=8, max_overflow=settings.slots, application_name=WORKER, pooler=pooler)
+    await refuse_unusable_database(engine, settings)
+    # Of their own: neither results nor leases wait behind shards for a connection.
+    vital = connect(
+        url, pool_size=2, max_overflow=1, application_name=f"{WORKER}, results and leases", pooler=pooler
+    )
+    book = ConnectionBook(
+        engine, connections, settings.for_all(settings.connection_guard), load_key_ring(settings)
+    )
+    gateway = Gateway(connections, settings.transport, book.fetch)
+    batch_gateway = BatchGateway(connections, book.fetch)
+
+    def renew(connection: str) -> None:
+        gateway.renew(connection)
+        batch_gateway.renew(connection)
+
+    prices = GenaiPriceBook(connections)
+    redis = settings.require_redis().client(REDIS_SECONDS)
+    limiter = RedisRateLimiter(
+        redis,
+        connections.limits,
+        deadline_seconds=settings.call_deadline_seconds,
+        outage_seconds=settings.outage_seconds,
+    )
+    await limiter.begin()
+    writer = BatchWriter(ResultWriter(vital), settings.max_unwritten)
+    leases = LeaseKeeper(vital, settings.lease_seconds)
+    budgets = BudgetKeeper(engine)
+    desk = ReplyDesk(engine)
+    first_calls = FirstCalls(engine)
+    caller = ModelCaller(
+        chat=gateway,
+        limiter=limiter,
+        prices=prices,
+        writer=writer,
+        attempts=settings.call_attempts,
+        deadline_seconds=settings.call_deadline_seconds,
+        in_flight=lambda *_: settings.max_in_flight,
+        budgets=budgets,
+        first_calls=first_calls,
+    )
+    board = MetricsBoard(redis, "worker", trouble=lambda: writer.trouble)
+    if settings.traces:
+        tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
+    late_suspects = LateSuspects(engine, queue, settings.shard_window)
+    async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
+        deps = ShardDependencies(
+            engine=engine,
             writer=writer,
-            attempts=settings.call_attempts,
-            deadline_seconds=settings.call_deadline_seconds,
-            in_flight=lambda *_: settings.max_in_flight,
-            budgets=budgets,
+            caller=caller,
+            replies=SharedReplies(desk=desk, caller=caller, requests=gateway, prices=prices, writer=writer),
             first_calls=first_calls,
+            batching=Batching(batch_gateway, prices, settings.batch_poll_seconds, settings.batch_calls),
+            leases=leases,
+            late_suspects=late_suspects,
+            contexts=JobContexts(engine),
+            queue=queue,
+            finalize=queue.announce_finalize,
+            rules=RULES,
+            call_rules=CallRules(book, prices),
+            owner=f"{socket.gethostname()}:{os.getpid()}",
+            lease_seconds=settings.lease_seconds,
+            window=settings.shard_window,
         )
-        self._board = board = MetricsBoard(redis, "worker", trouble=lambda: writer.trouble)
-        if settings.traces:
-            tracing.start("assay-worker", VERSION, lambda name: provider_of(connections.get(name)))
-        late_suspects = LateSuspects(engine, self._queue, settings.shard_window)
-        async with writer.running(), leases.running(), budgets.running(), desk.running(), board.showing():
-            deps = ShardDependencies(
-                engine=engine,
-                writer=writer,
-                caller=caller,
-                replies=SharedReplies(
-                    desk=desk, caller=caller, requests=gateway, prices=prices, writer=writer
-                ),
-                first_calls=first_calls,
-                batching=Batching(batch_gateway, prices, settings.batch_poll_seconds, settings.batch_calls),
-                leases=leases,
-                late_suspects=late_suspects,
-                contexts=JobContexts(engine),
-                queue=self._queue,
-                finalize=self._queue.announce_finalize,
-                rules=RULES,
-                call_rules=CallRules(book, prices),
-                owner=f"{socket.gethostname()}:{os.getpid()}",
-                lease_seconds=settings.lease_seconds,
-                window=settings.shard_window,
-            )
-            dispatcher = Dispatcher(deps, places)
-            async with (
-                dispatcher.running(),
-                book.keeping(renew),
-                resuming(engine, self._queue, gateway, settings.shard_window),
-                vital_tasks(late_suspects=late_suspects.run()),
-                heartbeat(settings),
-            ):
-                yield dispatcher
-        await gateway.close()
-        await batch_gateway.close()
-        await limiter.close()
-        await redis.aclose()
-        await engine.dispose()
-        await vital.dispose()
-        await asyncio.to_thread(tracing.stop)
+        dispatcher = Dispatcher(deps, places)
+        async with (
+            dispatcher.running(),
+            book.keeping(renew),
+            resuming(engine, queue, gateway, settings.shard_window),
+            vital_tasks(late_suspects=late_suspects.run()),
+            heartbeat(settings),
+        ):
+            yield WorkerParts(dispatcher, board, imports)
+    await gateway.close()
+    await batch_gateway.close()
+    await limiter.close()
+    await redis.aclose()
+    await engine.dispose()
+    await vital.dispose()
+    await asyncio.to_thread(tracing.stop)

@@ -20,6 +20,7 @@ from app.db.engine import connect
 from app.db.health import is_away
 from app.db.reasons import reason
 from app.llm.models.prices import GenaiPriceBook
+from app.ports import Queue
 from app.queue.celery_app import make_celery
 from app.queue.sender import CeleryQueue
 from app.services.jobs.retention import removing
@@ -44,18 +45,22 @@ REDIS_SECONDS = 5.0
 
 
 async def run(settings: Settings) -> None:
-    """Sweeps until it is told to stop."""
+    """Sweeps until a signal ends the process."""
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    await sweep_until(stopped, settings, CeleryQueue(make_celery(settings.require_redis())))
+
+
+async def sweep_until(stopped: asyncio.Event, settings: Settings, queue: Queue) -> None:
+    """Do the sweeper's work until an event is set."""
     engine = connect(
         settings.require_database_url(),
         pool_size=1,
         application_name="assay sweeper",
         pooler=settings.database_pooler,
     )
-    server = settings.require_redis()
-    queue, redis = CeleryQueue(make_celery(server)), server.client(REDIS_SECONDS)
+    redis = settings.require_redis().client(REDIS_SECONDS)
     ring = load_key_ring(settings)
     await refuse_unusable_database(engine, settings)
     await _reseal(engine, ring)
@@ -67,14 +72,14 @@ async def run(settings: Settings) -> None:
         running_schedules(engine, cache(lambda: _submission(settings, engine, queue, ring))),
         heartbeat(settings),
     ):
-        await _sweep_until(stopped, engine, queue, settings)
+        await _keep_sweeping(stopped, engine, queue, settings)
     await sender.close()
     await redis.aclose()
     await engine.dispose()
 
 
 def _submission(
-    settings: Settings, engine: AsyncEngine, queue: CeleryQueue, ring: SecretCipher
+    settings: Settings, engine: AsyncEngine, queue: Queue, ring: SecretCipher
 ) -> SubmissionDependencies:
     """What submitting schedules' jobs takes; made for the first of them, as most services have none."""
     operator = load_operator_connections(settings)
@@ -104,8 +109,8 @@ async def _reseal(engine: AsyncEngine, ring: SecretCipher) -> None:
         log.warning("keys not encrypted anew; the next start tries again", reason=reason(error))
 
 
-async def _sweep_until(
-    stopped: asyncio.Event, engine: AsyncEngine, queue: CeleryQueue, settings: Settings
+async def _keep_sweeping(
+    stopped: asyncio.Event, engine: AsyncEngine, queue: Queue, settings: Settings
 ) -> None:
     while not stopped.is_set():
         try:
