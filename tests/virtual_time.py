@@ -33,7 +33,7 @@ from app.readers import pool
 _T = TypeVar("_T")
 _Arguments = TypeVarTuple("_Arguments")
 
-HANG_SECONDS = 120.0
+HANG_SECONDS = 600.0
 """Real seconds without an event after which a wait for something outside of the loop counts as a hang."""
 
 _REDIS_CLOCK = "redis.call('TIME')"

@@ -51,6 +51,8 @@ SCORE = "2"
 """How a judge scores each of them."""
 LOOK_SECONDS = 0.25
 """How often :meth:`World.run` looks whether something is left to do."""
+WALKED_SECONDS = 5.0
+"""So much of a time that passes does so by each timer, whatever there is to do."""
 PLACES = 8
 """Shards that the worker works on at a time."""
 
@@ -266,15 +268,17 @@ class World:
     async def advance(self, **time: float) -> None:
         """Let a time pass, given as for :class:`datetime.timedelta`.
 
-        While a worker holds a shard, everything happens that happens meanwhile. Otherwise the clock jumps, as on a machine that was
-        suspended: what is due is done once, at the end.
+        Everything happens that happens meanwhile, for the first seconds and while a worker holds a shard. Otherwise the clock then
+        jumps, as on a machine that was suspended: what is due is done once, at the end.
         """
         await self._started()
         seconds = timedelta(**time).total_seconds()
+        walked = min(seconds, WALKED_SECONDS)
+        await asyncio.sleep(walked)
         if await self._is_held():
-            await asyncio.sleep(seconds)
+            await asyncio.sleep(seconds - walked)
         else:
-            self._loop.stall(seconds)
+            self._loop.stall(seconds - walked)
         await self._age_keys()
         await asyncio.sleep(LOOK_SECONDS)
 

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import json
 import os
 import signal
 import sys
@@ -11,15 +10,14 @@ from typing import Any
 
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
-from standardwebhooks import Webhook, WebhookVerificationError
+from standardwebhooks import Webhook
 
 from app.db.jobs import jobs
 from app.db.webhooks import webhooks
 from app.domain.jobs.status import JobStatus
 from app.domain.webhooks.contract import NewWebhook, WebhookChangeIn, WebhookIn
-from app.domain.webhooks.webhook import MOST_ATTEMPTS, WebhookEvent
+from app.domain.webhooks.webhook import WebhookEvent
 from app.guard.targets import Guard
-from app.services.jobs.view import view_job
 from app.services.webhooks import deliver
 from app.services.webhooks.deliver import delivering
 from app.services.webhooks.secrets import reseal_secrets
@@ -27,7 +25,6 @@ from app.services.webhooks.webhooks import (
     WebhookDependencies,
     change_webhook,
     create_webhook,
-    rotate_secret,
     send_test,
 )
 from app.vault.secret_cipher import SecretCipher
@@ -35,7 +32,6 @@ from app.webhooks.sender import HttpWebhookSender
 from tests.addresses import answers
 from tests.integration.jobs import TENANT, execute, new_job, scalar
 from tests.integration.llm.stub_provider import Answer, StubProvider
-from tests.integration.services.scheduling.test_run_shard import Provider, Worker
 
 LOCAL = Guard(hosts={"127.0.0.1"})
 OLD, NEW = bytes(32), bytes(range(32))
@@ -140,51 +136,6 @@ class TestTurns:
 
 
 class TestOutbox:
-    async def test_a_job_that_pauses_or_ends_is_told_of_once_and_signed(
-        self, engine: AsyncEngine, deps: WebhookDependencies
-    ) -> None:
-        async with StubProvider(Answer(204, b"")) as receiver:
-            hook = await make(deps, f"{receiver.url}/hook?key=1")
-            job = await new_job(engine)
-            ways = (JobStatus.PAUSED, JobStatus.QUEUED, JobStatus.FINALIZING, JobStatus.COMPLETED)
-            await move(engine, job.id, *ways)
-            async with delivered_by(engine):
-                rows = await until(engine, ended)
-        assert [row.event for row in rows] == ["job.paused", "job.completed"]
-        assert [seen.json()["type"] for seen in receiver.seen] == ["job.paused", "job.completed"]
-        for seen in receiver.seen:
-            assert seen.line == "POST /hook?key=1 HTTP/1.1"
-            Webhook(hook.secret).verify(seen.body.decode(), dict(seen.headers))
-        data = receiver.seen[0].json()["data"]
-        assert data == {
-            "id": job.id,
-            "object": "job",
-            "name": "a job",
-            "status": "paused",
-            "status_reason": "why",
-            "completeness": "partial",
-            "error": None,
-            "metadata": {},
-            "links": {"self": f"/v1/jobs/{job.id}"},
-        }
-
-    async def test_what_is_told_of_an_end_is_what_the_job_then_shows(
-        self, engine: AsyncEngine, deps: WebhookDependencies
-    ) -> None:
-        await make(deps, "http://127.0.0.1:9/")
-        worker = Worker(engine, Provider())
-        async with worker.deps.writer.running(), worker.deps.leases.running():
-            job = await new_job(engine)
-            await worker.run_all(job)
-            await worker.finalize(job)
-        (row,) = await until(engine, bool)
-        shown = (await view_job(engine, TENANT, job.id)).model_dump(mode="json")
-        data = json.loads(row.payload)["data"]
-        assert (data["status"], data["completeness"]) == ("completed", "full")
-        assert {name: shown[name] for name in data if name != "links"} == {
-            name: value for name, value in data.items() if name != "links"
-        }
-
     async def test_a_state_that_is_rolled_back_is_told_to_nobody(
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
@@ -208,18 +159,6 @@ class TestOutbox:
         assert await scalar(engine, "SELECT status FROM jobs") == "paused"
         assert await scalar(engine, "SELECT count(*) FROM webhook_deliveries") == 0
 
-    async def test_only_who_wants_an_event_and_is_on_is_told(
-        self, engine: AsyncEngine, deps: WebhookDependencies
-    ) -> None:
-        wants = await make(deps, "http://127.0.0.1:9/", (WebhookEvent.FAILED,))
-        await make(deps, "http://127.0.0.1:9/", (WebhookEvent.COMPLETED,))
-        off = await make(deps, "http://127.0.0.1:9/")
-        await change_webhook(deps, TENANT, off.id, WebhookChangeIn(enabled=False))
-        job = await new_job(engine)
-        await move(engine, job.id, JobStatus.FAILED)
-        rows = await until(engine, bool)
-        assert [row.webhook_id for row in rows] == [wants.id]
-
     async def test_what_waits_for_one_that_is_switched_off_is_given_up(
         self, engine: AsyncEngine, deps: WebhookDependencies
     ) -> None:
@@ -240,98 +179,7 @@ class TestOutbox:
         assert found == {off.id: ("given_up", "switched off"), on.id: ("waiting", None)}
 
 
-class TestSecrets:
-    async def test_for_a_day_both_sign_then_the_new_one_alone(
-        self, engine: AsyncEngine, deps: WebhookDependencies
-    ) -> None:
-        async with StubProvider(Answer(204, b"")) as receiver:
-            hook = await make(deps, receiver.url)
-            new = await rotate_secret(deps, TENANT, hook.id)
-            async with delivered_by(engine):
-                await send_test(engine, TENANT, hook.id)
-                await until(engine, ended)
-                await execute(engine, "UPDATE webhooks SET former_secret_until = now()")
-                await send_test(engine, TENANT, hook.id)
-                await until(engine, ended)
-        both, alone = receiver.seen
-        for secret in (hook.secret, new.secret):
-            Webhook(secret).verify(both.body.decode(), dict(both.headers))
-        Webhook(new.secret).verify(alone.body.decode(), dict(alone.headers))
-        with pytest.raises(WebhookVerificationError):
-            Webhook(hook.secret).verify(alone.body.decode(), dict(alone.headers))
-        async with engine.begin() as connection:
-            await webhooks.forget_ended(connection, 30)
-        assert await scalar(engine, "SELECT former_secret FROM webhooks") is None
-
-
 class TestReceivers:
-    @pytest.mark.parametrize(
-        ("answer", "error"),
-        [
-            (Answer(500), "answered 500"),
-            (Answer(302, b"", {"location": "/elsewhere"}), "answered 302"),
-            (Answer(delay=3.0), "no answer within 2 s"),
-            (Answer(reset=True), "the connection broke off"),
-        ],
-        ids=["fails", "redirects", "is slow", "resets"],
-    )
-    async def test_one_that_does_not_take_a_message_gets_it_again_later(
-        self, engine: AsyncEngine, deps: WebhookDependencies, answer: Answer, error: str
-    ) -> None:
-        async with StubProvider(answer, Answer(200)) as receiver:
-            hook = await make(deps, receiver.url)
-            await send_test(engine, TENANT, hook.id)
-            async with delivered_by(engine, seconds=2):
-                (row,) = await until(engine, attempted)
-                assert (row.state, row.attempts, row.error) == ("waiting", 1, error)
-                await execute(engine, "UPDATE webhook_deliveries SET due_at = now()")
-                (row,) = await until(engine, ended)
-        assert (row.state, row.attempts, row.error) == ("delivered", 2, None)
-        first, second = receiver.seen
-        assert first.headers["webhook-id"] == second.headers["webhook-id"] == row.id
-        assert first.body == second.body
-
-    async def test_one_that_is_down_is_given_up_after_ten_attempts(
-        self, engine: AsyncEngine, deps: WebhookDependencies
-    ) -> None:
-        hook = await make(deps, "http://127.0.0.1:9/")
-        await send_test(engine, TENANT, hook.id)
-        async with delivered_by(engine):
-            await until(engine, attempted)
-            await execute(
-                engine,
-                "UPDATE webhook_deliveries SET due_at = now(), attempts = attempts + :n",
-                n=MOST_ATTEMPTS - 2,
-            )
-            (row,) = await until(engine, ended)
-        assert (row.state, row.attempts, row.error) == ("given_up", MOST_ATTEMPTS, "can't connect")
-
-    async def test_one_that_says_it_is_gone_is_told_nothing_any_more(
-        self, engine: AsyncEngine, deps: WebhookDependencies
-    ) -> None:
-        async with StubProvider(Answer(410)) as receiver:
-            hook = await make(deps, receiver.url)
-            for _ in range(3):
-                await send_test(engine, TENANT, hook.id)
-            async with delivered_by(engine):
-                rows = await until(engine, ended)
-        assert [row.state for row in rows] == ["given_up"] * 3
-        assert len(receiver.seen) == 1
-        async with engine.connect() as connection:
-            known = await webhooks.get_webhook(connection, TENANT, hook.id)
-        assert known is not None
-        assert known.disabled_reason == "gone"
-
-    async def test_a_slow_one_holds_up_no_other(self, engine: AsyncEngine, deps: WebhookDependencies) -> None:
-        async with StubProvider(Answer(delay=60.0)) as slow, StubProvider(Answer(200)) as quick:
-            for receiver, messages in ((slow, 8), (quick, 3)):
-                hook = await make(deps, receiver.url)
-                for _ in range(messages):
-                    await send_test(engine, TENANT, hook.id)
-            async with delivered_by(engine):
-                await until(engine, lambda rows: sum(row.state == "delivered" for row in rows) == 3, 10.0)
-        assert len(slow.seen) == 1
-
     async def test_a_name_that_stands_for_a_private_address_by_now_is_refused(
         self, engine: AsyncEngine
     ) -> None:
