@@ -42,6 +42,7 @@ class Lease:
         errors: How often in a row an internal error got in the way.
         submitted_at: When it was last begun to be submitted.
         overdue: Whether the job, if it ends, no longer waits for it.
+        leased_at: When this lease began, by the database's clock.
     """
 
     id: int
@@ -59,6 +60,7 @@ class Lease:
     errors: int
     submitted_at: datetime | None
     overdue: bool
+    leased_at: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +205,7 @@ async def lease(connection: AsyncConnection, batch_id: int, lease_seconds: float
             " AND (lease_expires_at IS NULL OR lease_expires_at < clock_timestamp())"
             " RETURNING batches.id, lease_token, jobs.tenant, job_id, jobs.status, connection, model, calls, state, provider_id,"
             " submissions, batches.failures, errors, submitted_at,"
-            " coalesce(give_up_at <= clock_timestamp(), false)"
+            " coalesce(give_up_at <= clock_timestamp(), false), clock_timestamp()"
         ),
         {"id": batch_id, "seconds": lease_seconds, "announced": ANNOUNCED_SECONDS},
     )

@@ -260,7 +260,7 @@ async def _make_smaller(deps: ShardDependencies, held: Lease, error: BatchTooLar
         if not wait:
             other = await batches.halve(connection, held)
     if not wait and other is None:
-        await halt_job(deps.engine, held.job_id, _fatal(held, TOO_LARGE, str(error)))
+        await _halt(deps, held, TOO_LARGE, error)
     log.info("batch too large", calls=held.calls, split=not wait)
     return _back_off(deps, held.submissions) if error.for_now else 0.0
 
@@ -350,8 +350,12 @@ async def _provider_failed(deps: ShardDependencies, held: Lease, error: ModelCal
         code = error.code
         if missing:
             code = NO_BATCH_ENDPOINTS if held.state == "formed" else BATCH_NOT_FOUND
-        await halt_job(deps.engine, held.job_id, _fatal(held, code, str(error)))
+        await _halt(deps, held, code, error)
     return max(error.retry_after or 0.0, _back_off(deps, held.failures))
+
+
+async def _halt(deps: ShardDependencies, held: Lease, code: str, error: Exception) -> None:
+    await halt_job(deps.engine, held.job_id, _fatal(held, code, str(error)), claimed_at=held.leased_at)
 
 
 async def _give_up_if_due(deps: ShardDependencies, held: Lease) -> None:

@@ -64,7 +64,8 @@ async def halt_job(
     provider can't be reached, which :mod:`app.services.scheduling.outages` resumes. One
     whose very first calls are turned down (a misspelt model, a wrong key) fails, but not early.
 
-    A job resumed after `claimed_at`, when the call's shard was claimed, is not stopped: the cause may have been mended.
+    A job resumed after `claimed_at`, when the call's shard was claimed or its batch leased, is not stopped: the cause may have
+    been mended.
 
     Returns:
         What kept it from being stopped, if anything did.

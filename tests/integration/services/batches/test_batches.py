@@ -21,7 +21,7 @@ from app.domain.instruments.refusal import Refusal, RefusalRules
 from app.domain.jobs.budget import Budget
 from app.domain.jobs.execution import Execution
 from app.domain.jobs.request import JudgingIn
-from app.domain.jobs.status import JobStatus
+from app.domain.jobs.status import ACTIVE, JobStatus
 from app.domain.providers.model import ChatReply, FinishReason, Usage
 from app.llm.batches.gateway import BatchGateway
 from app.llm.connections.connections import load_connections
@@ -512,6 +512,23 @@ class TestFailingProvider:
         assert await scalar(engine, due) == before
         await advance_batch(service.deps, batch_id)  # a message that was late
         asked.assert_not_awaited()
+
+    async def test_a_refusal_from_before_a_resumption_does_not_stop_the_job(
+        self, service: Service, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        job, upload = await batched_job(service), service.gateway.upload
+
+        async def refused_late(*_: Any) -> UploadedBatch:
+            monkeypatch.setattr(service.gateway, "upload", upload)
+            await pause_job(service.control, TENANT, job.id)
+            await resume_job(service.control, TENANT, job.id)
+            raise ModelCallError("wrong key", kind=FailureKind.JOB, code="invalid_api_key", status=401)
+
+        monkeypatch.setattr(service.gateway, "upload", refused_late)
+        while service.gateway.upload is not upload:
+            await service.step()
+        assert (await service.job(job)).status in ACTIVE
+        assert (await service.completed(job)).completeness == "full"
 
     @pytest.mark.parametrize("made", [True, False])
     async def test_a_batch_that_a_5xx_may_have_hidden_is_looked_for(
