@@ -309,10 +309,8 @@ def _columns(totals: Sequence[Json], metrics: Iterable[str], notes: Footnotes) -
 
 def _covered(total: Json) -> str:
     """Coverage: the share of planned verdicts that count."""
-    found = total.get("coverage")
-    if not found or found["share"] is None:
-        return MISSING
-    return f"{100 * found['share']:.1f} %"
+    share = total["coverage"]["share"]
+    return MISSING if share is None else f"{100 * share:.1f} %"
 
 
 def _intervals(
@@ -380,7 +378,7 @@ def _scored(units: Json) -> str:
 def _without_text(totals: Sequence[Json]) -> dict[str, list[Text]]:
     """Columns of responses that are not judged, if there are any."""
     names = {"filtered": "filtered\nresponses", "no_answer": "no\nanswer"}
-    counts = {name: [(total.get("generation") or {}).get(name, 0) for total in totals] for name in names}
+    counts = {name: [total["generation"][name] for total in totals] for name in names}
     return {
         names[name]: [Text(f"{n:,}") for n in of_totals]
         for name, of_totals in counts.items()

@@ -5,15 +5,23 @@ from typing import Any
 
 from app.domain.metrics.cell import UnitCounts
 from app.domain.results.contract import Results
+from app.domain.results.coverage import Coverage
+from app.domain.results.missing import NOT_CORRECTED
 from app.domain.results.results import ResponseStatuses
 
 NO_UNITS = UnitCounts.of().model_dump()
 NO_RESPONSES = ResponseStatuses.of().model_dump()
+NOTHING_MISSING = {
+    "coverage": Coverage.of(1, 0, 1).model_dump(),
+    "corrected": NOT_CORRECTED.model_dump(exclude_unset=True),
+}
 NOTHING: dict[str, Any] = {
     "job": "job_x",
     "name": None,
     "completeness": "full",
     "simulated": True,
+    "personas": [],
+    "dimensions": [],
     "cells": [],
     "totals": [],
     "judges": [],
@@ -45,9 +53,16 @@ CELL: dict[str, Any] = {
     "units": NO_UNITS,
     "responses": {"total": 30, "without_scored_unit": 0, "with_one_scored_unit": 0},
     "runs_used": 30,
+    **NOTHING_MISSING,
     "by_judge": {},
 }
-TOTAL: dict[str, Any] = {"simulated": True, "metrics": {}, "units": NO_UNITS}
+TOTAL: dict[str, Any] = {
+    "simulated": True,
+    "generation": NO_RESPONSES,
+    "metrics": {},
+    "units": NO_UNITS,
+    **NOTHING_MISSING,
+}
 
 
 def read(document: dict[str, Any]) -> Results:

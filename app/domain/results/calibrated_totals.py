@@ -59,5 +59,5 @@ def _coverage(results: Results, of: Mapping[str, str], metric: str) -> float | N
         for total in results.persona_score_totals:
             if total.model == of["model"]:
                 graded = total.tasks[of["task"]] if "task" in of else total
-                return None if graded.coverage is None else graded.coverage.share
+                return graded.coverage.share
     return next((total.covered(metric) for total in results.totals if total.group == of), None)

@@ -200,14 +200,11 @@ class _CellRuns(_CellKeys):
     generation: ResponseStatuses
 
 
-class _Missing(BaseModel):
-    coverage: Coverage | None = None
-    corrected: Corrected | None = None
-
-
-class CellResult(_Missing, JudgedCell, _CellRuns):
+class CellResult(JudgedCell, _CellRuns):
     """One cell: model × persona × task × dimension."""
 
+    coverage: Coverage
+    corrected: Corrected
     by_judge: dict[str, JudgedCell]
     wording_effects: dict[str, dict[int, float]] | None = Field(
         None,
@@ -266,12 +263,13 @@ class _By(BaseModel):
     by: list[str] = Field(description="Names of the keys that make the group.", examples=[["model", "task"]])
 
 
-class _GroupMetrics(GroupKeys, _By):
+class GroupResult(GroupKeys, _By):
+    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
+
     simulated: bool
     cells: int
-    generation: ResponseStatuses | None = Field(
-        None,
-        description="The cells' responses; those shared by several cells count once.",
+    generation: ResponseStatuses = Field(
+        description="The cells' responses; those shared by several cells count once."
     )
     metrics: CellMetrics
     matched: CellMetrics | None = Field(
@@ -281,9 +279,30 @@ class _GroupMetrics(GroupKeys, _By):
     )
     units: UnitCounts
 
+    @classmethod
+    def of(cls, total: Total) -> Self:
+        """Show a group's; ``left_out`` counts the cells that lack a metric."""
+        return cls(**_of_group(total))
 
-class TotalResult(_Missing, _GroupMetrics):
-    """Unweighted means over the cells of one group; the group's keys stand beside `by`."""
+
+def _of_group(total: Total) -> dict[str, Any]:
+    return {
+        "by": list(total.by),
+        **total.keys,
+        "simulated": total.simulated,
+        "cells": total.cells,
+        "generation": total.statuses,
+        "metrics": CellMetrics.of(total.metrics, total.cells),
+        "matched": None if total.matched is None else CellMetrics.of(total.matched, total.cells),
+        "units": total.units,
+    }
+
+
+class TotalResult(GroupResult):
+    """A group's means, and how much of what was planned they are based on."""
+
+    coverage: Coverage
+    corrected: Corrected
 
     @property
     def group(self) -> dict[str, str]:
@@ -293,7 +312,7 @@ class TotalResult(_Missing, _GroupMetrics):
     def figure(self, name: str) -> Metric:
         """A metric, or ``acc_atom_composite``."""
         if name == COMPOSITE:
-            return NOT_COMPUTED if self.corrected is None else self.corrected.acc_atom_composite
+            return self.corrected.acc_atom_composite
         return self.metrics[name]
 
     def covered(self, name: str = "acc_atom") -> float | None:
@@ -303,29 +322,18 @@ class TotalResult(_Missing, _GroupMetrics):
             name: As for :meth:`figure`; in ``acc_atom_composite`` refusals count.
 
         Returns:
-            0–1; ``None`` where it was not counted.
+            0–1; ``None`` if nothing is planned.
         """
         counts = self.coverage
-        if counts is None or not counts.planned or (name != COMPOSITE and name not in self.metrics):
+        if not counts.planned or (name != COMPOSITE and name not in self.metrics):
             return None
         counted = counts.counted + (counts.refused if name == COMPOSITE else 0)
         return min(counted / counts.planned, self.figure(name).n / self.cells)
 
     @classmethod
     def of(cls, total: Total) -> Self:
-        """A group's; ``left_out`` counts the cells that lack a metric."""
-        return cls(
-            by=list(total.by),
-            **total.keys,
-            simulated=total.simulated,
-            cells=total.cells,
-            generation=total.statuses,
-            metrics=CellMetrics.of(total.metrics, total.cells),
-            matched=None if total.matched is None else CellMetrics.of(total.matched, total.cells),
-            units=total.units,
-            coverage=total.coverage,
-            corrected=total.corrected,
-        )
+        """Show a group's; ``left_out`` counts the cells that lack a metric."""
+        return cls(**_of_group(total), coverage=total.coverage, corrected=total.corrected)
 
 
 def shown(found: Measured) -> dict[str, Any]:
@@ -384,7 +392,7 @@ class SuspicionOfModel(Answer):
 class WithoutSuspicion(Answer):
     """The values without uncertain judgements."""
 
-    totals: list[TotalResult] = Field(description="By model, and by model and task.")
+    totals: list[GroupResult] = Field(description="By model, and by model and task.")
     persona_score_totals: list[PersonaScoreTotal]
 
 
@@ -466,12 +474,8 @@ class Results(BaseModel):
     warnings: list[ResultWarning] = Field(
         default_factory=list, description="Reasons to doubt the results, the gravest first."
     )
-    personas: list[PersonaInWords] = Field(
-        default_factory=list, description="The job's personas, by the ids in cells."
-    )
-    dimensions: list[DimensionInWords] = Field(
-        default_factory=list, description="Display names of the cells' dimensions."
-    )
+    personas: list[PersonaInWords] = Field(description="The job's personas, by the ids in cells.")
+    dimensions: list[DimensionInWords] = Field(description="Display names of the cells' dimensions.")
     cells: list[CellResult]
     totals: list[TotalResult]
     judges: list[JudgeResult]
@@ -578,11 +582,7 @@ class Results(BaseModel):
                 total.covered() for total in self.totals if total.by == ["model"] and total.model == model
             ]
         if GRADES in of:
-            shares += [
-                total.coverage.share
-                for total in self.persona_score_totals
-                if total.model == model and total.coverage is not None
-            ]
+            shares += [total.coverage.share for total in self.persona_score_totals if total.model == model]
         return min((share for share in shares if share is not None), default=None)
 
     def warnings_about(self, model: str) -> list[ResultWarning]:

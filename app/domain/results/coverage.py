@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Self
 
-from pydantic import Field
+from pydantic import ConfigDict, Field
 
 from app.domain.contract import Answer
 
@@ -18,6 +18,8 @@ VERDICTS, GRADES = "verdicts", "grades"
 
 class Coverage(Answer):
     """The share of planned verdicts (grades) that values are based on."""
+
+    model_config = ConfigDict(frozen=True)
 
     share: float | None = Field(
         description="`counted` ÷ `planned`; `null` if nothing is planned.", examples=[0.98]
@@ -46,6 +48,9 @@ class Coverage(Answer):
             sum(part.refused for part in found),
             sum(part.planned for part in found),
         )
+
+
+NOTHING_PLANNED = Coverage.of(0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True)

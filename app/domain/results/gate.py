@@ -16,7 +16,7 @@ from app.domain.results.calibrated_totals import NOT_LABELLED, calibrated_totals
 from app.domain.results.comparison import METRICS as COMPARED
 from app.domain.results.comparison import TASK_SCORE, Difference, Figures, compare, figures_of
 from app.domain.results.contract import Results
-from app.domain.results.coverage import COMPOSITE, GRADES, MINIMUM_COVERAGE, VERDICTS, Coverage
+from app.domain.results.coverage import COMPOSITE, GRADES, MINIMUM_COVERAGE, VERDICTS
 from app.domain.results.named_baselines import NAME_FORM, PREFIX
 from app.domain.results.refusal_rate import atomic_refusal_rates
 from app.domain.results.totals import GROUPINGS
@@ -38,7 +38,6 @@ WHICH_MODEL = "the other job has several models; name one, as in job_…:model"
 PARTIAL = "the results are not complete"
 CALLS_MISSING = "calls_missing"
 """Why results may be ``partial``: not all calls were made, or some failed. What else they lack, coverage counts."""
-UNCOUNTED = "the results predate coverage; set minimum_coverage=0 to check them without it"
 NO_PAIR = Metric.missing("no_pair: the two jobs have no such value in common")
 PLACE = ("persona", "task", "dimension", "level")
 INTERVAL_FIELDS: Mapping[IntervalKind, str] = {
@@ -483,11 +482,7 @@ def _all_called(results: Results) -> bool:
 
 def _too_little(coverage: float | None, minimum: float) -> str | None:
     """Why a figure is of too little to decide by; ``None`` if it is of enough."""
-    if not minimum:
-        return None
-    if coverage is None:
-        return UNCOUNTED
-    if coverage >= minimum:
+    if coverage is None or coverage >= minimum:
         return None
     return f"coverage is {100 * coverage:.1f} %, below the minimum of {100 * minimum:g} %"
 
@@ -520,17 +515,13 @@ def threshold_figures(
         if where.get("model") not in {None, total.model}:
             continue
         if threshold.metric == REFUSAL_RATE:
-            found.append((of | {"framework": "personagym"}, total.refusal_rate, _share(total.coverage)))
+            found.append((of | {"framework": "personagym"}, total.refusal_rate, total.coverage.share))
         elif "task" not in where:
-            found.append((of, total.persona_score, _share(total.coverage)))
+            found.append((of, total.persona_score, total.coverage.share))
         elif where["task"] in total.tasks:
             task = total.tasks[where["task"]]
-            found.append((of | {"task": where["task"]}, task, _share(task.coverage)))
+            found.append((of | {"task": where["task"]}, task, task.coverage.share))
     return found
-
-
-def _share(coverage: Coverage | None) -> float | None:
-    return None if coverage is None else coverage.share
 
 
 def _grouping(where: Mapping[str, str]) -> tuple[str, ...] | None:

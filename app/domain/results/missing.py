@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 import numpy as np
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from app.domain.contract import Answer
 from app.domain.metrics.metric import FloatArray, IntArray, Metric
@@ -15,6 +15,8 @@ from app.domain.statistics.variability import Variability
 
 class Corrected(Answer):
     """How missing responses and verdicts could affect ACC_atom. Not in the papers."""
+
+    model_config = ConfigDict(frozen=True)
 
     # Refusals: the composite strategy of ICH E9 (R1), also called non-responder imputation.
     acc_atom_composite: Metric = Field(
@@ -38,6 +40,9 @@ class Corrected(Answer):
     def varied(self) -> Variability | None:
         """How the composite varies; ``None`` for totals."""
         return self._varied
+
+
+NOT_CORRECTED = Corrected.of(Metric.missing("not_counted: missing responses are not known"), None, None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -31,7 +31,7 @@ NO_ANSWER = "no_answer: there is no answer"
 class TaskTotal(Spread):
     """A task's score over personas."""
 
-    coverage: Coverage | None = None
+    coverage: Coverage
 
 
 class PersonaScoreCorrected(BaseModel):
@@ -52,8 +52,8 @@ class PersonaScoreTotal(BaseModel):
     refusal_rate: Metric = Field(description="Refusals ÷ (answers + refusals), as in Figure 4.")
     responses: GymResponses
     grades: UnitCounts
-    coverage: Coverage | None = Field(None, description="Coverage of the planned grades.")
-    corrected: PersonaScoreCorrected | None = None
+    coverage: Coverage = Field(description="Coverage of the planned grades.")
+    corrected: PersonaScoreCorrected
     matched: Metric | None = Field(
         None,
         description="PersonaScore over the personas for which every model has one; `null` if these are all.",

@@ -11,8 +11,8 @@ from app.domain.instruments.dimension import Scale
 from app.domain.metrics.cell import MeasuredMetrics, UnitCounts
 from app.domain.metrics.metric import Metric, MetricSet
 from app.domain.providers.model import Provenance
-from app.domain.results.coverage import Coverage
-from app.domain.results.missing import Corrected
+from app.domain.results.coverage import NOTHING_PLANNED, Coverage
+from app.domain.results.missing import NOT_CORRECTED, Corrected
 from app.domain.statistics.variability import Variability
 
 
@@ -73,8 +73,8 @@ class MeasuredCell:
         simulated: Whether the model or a judge was a simulated one.
         statuses: What became of the cell's responses; dimensions that share a text share it.
         varied: How each metric over all judges varies, from which totals' intervals follow; empty where nothing is known of runs.
-        coverage: Which share of its planned verdicts the metrics are of; ``None`` where that is not known.
-        corrected: What may be missing can do to ACC_atom; ``None`` where that is not known.
+        coverage: Share of its planned verdicts that the metrics are based on; the default for figures that are only published.
+        corrected: How missing responses and verdicts could affect ACC_atom; the default likewise.
         turns: Whether several of its texts are turns of one conversation.
     """
 
@@ -90,8 +90,8 @@ class MeasuredCell:
     simulated: bool = False
     statuses: ResponseStatuses = NO_RESPONSES
     varied: Mapping[str, Variability] = field(default_factory=dict, compare=False, repr=False)
-    coverage: Coverage | None = None
-    corrected: Corrected | None = None
+    coverage: Coverage = NOTHING_PLANNED
+    corrected: Corrected = NOT_CORRECTED
     turns: bool = False
 
     @property
@@ -111,7 +111,7 @@ class Total:
         units: The cells' units added up, by status.
         simulated: Whether any of the cells is simulated.
         statuses: What became of the cells' responses, added up; a text that several cells share counts once.
-        coverage: Which share of the cells' planned verdicts the metrics are of; ``None`` where that is not known.
+        coverage: Share of the cells' planned verdicts that the metrics are based on.
         corrected: As of cells; the bounds are over all cells, those without a metric included.
         matched: The same means over the cells of which every model has the metric; ``None`` where no model lacks what another has.
     """
@@ -120,10 +120,10 @@ class Total:
     metrics: MetricSet
     cells: int
     units: UnitCounts
-    simulated: bool = False
-    statuses: ResponseStatuses = NO_RESPONSES
-    coverage: Coverage | None = None
-    corrected: Corrected | None = None
+    simulated: bool
+    statuses: ResponseStatuses
+    coverage: Coverage
+    corrected: Corrected
     matched: MetricSet | None = None
 
     @property

@@ -161,7 +161,7 @@ def _total(keys: dict[str, str], cells: list[MeasuredCell], *, intervals: bool) 
         units=UnitCounts.sum([cell.metrics.units for cell in cells]),
         simulated=any(cell.simulated for cell in cells),
         statuses=ResponseStatuses.sum(texts.values()),
-        coverage=_coverage(cells),
+        coverage=Coverage.sum(cell.coverage for cell in cells),
         corrected=_corrected(cells, intervals=intervals),
     )
 
@@ -170,23 +170,15 @@ def _mixes_scales(cells: Sequence[MeasuredCell]) -> bool:
     return len({(cell.scale.minimum, cell.scale.maximum) for cell in cells}) > 1
 
 
-def _coverage(cells: Sequence[MeasuredCell]) -> Coverage | None:
-    known = [cell.coverage for cell in cells if cell.coverage is not None]
-    return Coverage.sum(known) if known else None
-
-
-def _corrected(cells: Sequence[MeasuredCell], *, intervals: bool) -> Corrected | None:
-    found = [(cell, cell.corrected) for cell in cells if cell.corrected is not None]
-    if not found:
-        return None
-    ends = [one.acc_atom_bounds for _, one in found if one.acc_atom_bounds is not None]
+def _corrected(cells: Sequence[MeasuredCell], *, intervals: bool) -> Corrected:
+    ends = [bounds for cell in cells if (bounds := cell.corrected.acc_atom_bounds) is not None]
     members = [
-        _member(cell, value, one.varied)
-        for cell, one in found
-        if (value := one.acc_atom_composite.value) is not None
+        _member(cell, value, cell.corrected.varied)
+        for cell in cells
+        if (value := cell.corrected.acc_atom_composite.value) is not None
     ]
     metric = _mean(members, NO_CELL)
-    if any(cell.turns for cell, _ in found):
+    if any(cell.turns for cell in cells):
         metric = without_intervals(metric, *INTERVALS)
     elif intervals:
         metric = _within(metric, members, UNIT_RANGE, Shape.SHARE, fewest_wordings("acc_atom"))

@@ -578,8 +578,7 @@ def _figures(total: TotalResult) -> Iterator[tuple[str, Mapping[str, Any]]]:
                 key.removeprefix(f"{part}_"): known[key] for key in known if key.startswith(f"{part}_")
             }
             yield name, {**of_part, "value": known[part], "left_out": total.cells - known[f"{part}_n"]}
-    if total.corrected is not None:
-        yield COMPOSITE, total.corrected.acc_atom_composite.to_json()
+    yield COMPOSITE, total.corrected.acc_atom_composite.to_json()
 
 
 def _judging_check(results: Results) -> Iterable[Record]:

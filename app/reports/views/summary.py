@@ -11,7 +11,8 @@ from app.domain.metrics.registry import BY_NAME, names
 from app.domain.results.contract import CellMetrics, CellResult, Results, TotalResult
 from app.domain.results.coverage import Coverage
 from app.domain.results.missing import Corrected
-from app.reports.exports.columns import GENERATION_COUNTS, UNIT_STATUSES
+from app.domain.results.results import ResponseStatuses
+from app.reports.exports.columns import UNIT_STATUSES
 from app.reports.views.level_bounds import LevelBounds
 
 SUMMARY_METRICS = names(Family.ATOMIC, Family.RESPONSE)
@@ -57,10 +58,10 @@ class ModelRow:
         figures: By metric.
         best: The metrics in which it is better than every other model, as far as the figures shown tell.
         units: Its judged sentences by status.
-        generation: Its responses by what became of them; ``None`` where the results do not say.
+        generation: Its responses by what became of them.
         matched: Its ACC_atom over the cells of which every model has one; ``None`` where these are all cells.
-        coverage: The share of its planned verdicts that count; ``None`` where the results do not say.
-        corrected: What missing responses and verdicts can do to its ACC_atom, likewise.
+        coverage: The share of its planned verdicts that count.
+        corrected: How missing responses and verdicts could affect its ACC_atom.
         corrected_figures: Its corrected metrics.
         ceiling: The RC_atom to be expected if its runs were alike; ``None`` where it is not known.
     """
@@ -70,10 +71,10 @@ class ModelRow:
     figures: Mapping[str, Figure]
     best: frozenset[str]
     units: Mapping[str, int]
-    generation: Mapping[str, int] | None
+    generation: ResponseStatuses
     matched: Figure | None
-    coverage: Coverage | None
-    corrected: Corrected | None
+    coverage: Coverage
+    corrected: Corrected
     corrected_figures: Mapping[str, Figure]
     ceiling: float | None
 
@@ -158,7 +159,6 @@ class Summary:
         totals = {keys[0]: total for (by, keys), total in self._totals.items() if by == ("model",)}
         figures = {model: _figures(total.metrics) for model, total in totals.items()}
         common = {model: _figures(total.matched or total.metrics) for model, total in totals.items()}
-        generation = self._generation()
         same = all(
             total.matched["acc_atom"].n == total.metrics["acc_atom"].n
             for total in totals.values()
@@ -171,7 +171,7 @@ class Summary:
                 figures=figures[model],
                 best=_best(model, common),
                 units={status: getattr(total.units, status) for status in UNIT_STATUSES},
-                generation=generation.get(model),
+                generation=total.generation,
                 matched=None if same or total.matched is None else _figure(total.matched, "acc_atom", "cell"),
                 coverage=total.coverage,
                 corrected=total.corrected,
@@ -224,15 +224,6 @@ class Summary:
     def heat_maps(self, models: Iterable[str], rows: int = HEAT_ROWS) -> list[HeatMap]:
         """One heat map for each model, of at most so many rows, totals aside."""
         return [self._heat_map(model, rows) for model in models]
-
-    def _generation(self) -> dict[str, dict[str, int]]:
-        """Each model's responses; a persona's dimensions share these counts, which are added only once."""
-        texts = {(cell.model, cell.persona, cell.task): cell.generation for cell in self._cells}
-        sums: dict[str, dict[str, int]] = defaultdict(lambda: dict.fromkeys(GENERATION_COUNTS, 0))
-        for (model, *_), counts in texts.items():
-            for name in GENERATION_COUNTS:
-                sums[model][name] += getattr(counts, name)
-        return sums
 
     def _heat_map(self, model: str, most: int) -> HeatMap:
         cells = [cell for cell in self._cells if cell.model == model]

@@ -35,11 +35,11 @@ from app.domain.metrics.scores import CellScores
 from app.domain.personagym.scores import Grade, GymResponses, GymTally, PersonaResult
 from app.domain.results import contract
 from app.domain.results.contract import (
+    GroupResult,
     PreparationAsks,
     Results,
     SourceOfTexts,
     SuspicionSummary,
-    TotalResult,
     WithoutSuspicion,
     WorstSentence,
 )
@@ -449,7 +449,7 @@ def _suspicion(context: JobContext, rows: JobRows) -> SuspicionSummary | None:
     without = WithoutSuspicion(
         # What is left out on purpose is not missing.
         totals=[
-            TotalResult.of(replace(one, coverage=None, corrected=None, matched=None))
+            GroupResult.of(replace(one, matched=None))
             for one in of_models
             if one.by in {("model",), ("model", "task")}
         ],

@@ -81,7 +81,13 @@ def results(
         for level in levels
         for task in tasks
     ]
-    shared = {"simulated": simulated, "units": UNITS, "model": model}
+    shared = {
+        "simulated": simulated,
+        "units": UNITS,
+        "model": model,
+        "generation": {"filtered": 0, "no_answer": 0},
+        "coverage": {"share": 1.0},
+    }
     totals: list[Json] = [{"by": ["model"], "cells": len(cells)}]
     totals += [{"by": ["model", "task"], "task": task, "cells": len(levels)} for task in tasks]
     totals += [

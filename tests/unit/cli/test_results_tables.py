@@ -25,7 +25,18 @@ class TestOverview:
     def test_a_model_has_its_metrics_cells_sentences_and_refusals_in_one_line(self) -> None:
         # Four cells of 9 answers and 1 refusal each.
         line = line_with(shown(results()), "openai/gpt-4o ")
-        assert line.split()[1:] == ["0.98", "0.97", "0.91", "0.83", "0.87", "4", "–", "44/50", "4/40"]
+        assert line.split()[1:] == [
+            "0.98",
+            "0.97",
+            "0.91",
+            "0.83",
+            "0.87",
+            "4",
+            "100.0",
+            "%",
+            "44/50",
+            "4/40",
+        ]
 
     def test_in_a_narrow_terminal_the_counts_come_below(self) -> None:
         text = shown(results(), width=50)

@@ -301,10 +301,6 @@ class TestWhatItSays:
         assert [card["id"] for card in page.cards()] == ["resp_x-0-0-0"]
         assert "The sentence farthest" not in (await page_of([response], results)).text
 
-    async def test_results_of_an_earlier_release_name_ids_alone(self, job: Sample) -> None:
-        before = {name: job.results[name] for name in job.results if name not in {"personas", "dimensions"}}
-        assert "N-low N: low" in (await page_of(job.responses, before)).text
-
     async def test_a_mean_outside_the_personas_level_is_marked(self) -> None:
         # Level high begins at 11/3: (5 + 1) / 2 lies below it, in the task's column and in that of all tasks.
         page = await page_of([response_of("Yes. No.", ("Yes.", 5), ("No.", 1))])

@@ -57,6 +57,7 @@ def results(
                 "responses": responses,
                 "grades": NO_UNITS,
                 "coverage": coverage,
+                "corrected": {"persona_score_bounds": [0, 1]},
             }
         ],
     }
@@ -220,17 +221,6 @@ class TestMinimumCoverage:
         document = results(0.95, self.SURE, counted=50)
         assert verdict(document, "acc_atom_composite>=0.8") == "pass"
         assert verdict(document, "acc_atom>=0.8") == "inconclusive"
-
-    def test_is_not_known_of_older_results_unless_it_is_waived(self) -> None:
-        document = results(0.95, self.SURE)
-        for total in document["totals"]:
-            del total["coverage"], total["corrected"]
-        wanted = [parse_threshold("acc_atom>=0.8")]
-        (check,) = judge_gate(read(document), wanted, "personas").checks
-        assert check.verdict == "inconclusive"
-        assert "the results predate coverage" in check.reason
-        assert judge_gate(read(document), wanted, "personas", 0).verdict == "pass"
-        assert verdict(document, "acc_atom_composite>=0.8") == "inconclusive"
 
     def test_of_one_model_is_not_failed_by_anothers_empty_cells(self) -> None:
         document = results(0.95, self.SURE, completeness="partial")

@@ -325,14 +325,13 @@ class TestCells:
     def test_what_results_from_before_do_not_say_is_missing(self) -> None:
         document = sample().results
         cell = document["cells"][0]
-        del cell["metrics"]["rc_atom_corrected"], cell["units"]["filtered"], cell["coverage"]
+        del cell["metrics"]["rc_atom_corrected"], cell["units"]["filtered"]
         row = from_csv(write_table(csv_writer, "cells", read(document)), CELL_COLUMNS)[0]
         absent = (
             "rc_atom_corrected",
             "rc_atom_corrected_n",
             "rc_atom_corrected_reason",
             "units_filtered",
-            "coverage",
         )
         assert [row[name] for name in absent] == [None] * len(absent)
 
@@ -406,7 +405,7 @@ class TestTotals:
         rows = from_parquet(write_table(ParquetWriter, "totals", read(document)))
         keys = ("model", "persona", "task", "dimension", "level")
         found = {(row["by"], *(row[key] for key in keys), row["metric"]): row for row in rows}
-        assert len(found) == len(rows) == len(document["totals"]) * 13
+        assert len(found) == len(rows) == len(document["totals"]) * 14
         for total in document["totals"]:
             place = (", ".join(total["by"]), *(total.get(key) for key in keys))
             acc_atom, of_rc = found[*place, "acc_atom"], total["metrics"]["rc_atom"]
@@ -456,8 +455,8 @@ class TestTotals:
     def test_what_results_from_before_do_not_have_has_no_row(self) -> None:
         rows = from_jsonl(write_table(jsonl_writer, "totals", read(with_intervals("totals"))))
         assert "rc_corrected" in {row["metric"] for row in rows[:14]}
-        assert {"rc_corrected", "acc_atom_composite"}.isdisjoint(row["metric"] for row in rows[14:26])
-        assert (rows[14]["model"], rows[14]["coverage"]) == ("simulated/steady", None)
+        assert "rc_corrected" not in {row["metric"] for row in rows[14:27]}
+        assert {row["model"] for row in rows[14:27]} == {"simulated/steady"}
 
     def test_a_job_without_cells_gives_readable_files_without_rows(self) -> None:
         assert from_parquet(write_table(ParquetWriter, "totals", read({}))) == []
