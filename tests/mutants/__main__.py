@@ -189,6 +189,9 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=90.0, help="limit for a mutant")
     parser.add_argument("--record", action="store_true", help="write the outcomes into the list")
     options = parser.parse_args()
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # a shell's background job and its children ignore it
     listed: list[Mutant] = json.loads(LIST.read_text("utf-8")) if LIST.exists() else []
     outcomes: dict[int, str] = {}
     if options.draw:

@@ -83,6 +83,7 @@ def pytest_runtest_call(item: Any) -> None:
 
 
 def pytest_runtest_logreport(report: Any) -> None:
-    """Record the tests that fail without a mutation: they can't tell anything."""
+    """Record what tests take, and which fail without a mutation: those can't tell anything."""
+    _write("took", f"{_test(report.nodeid)}\t{report.duration:.3f}")
     if report.failed:
         _write("failed", _test(report.nodeid))

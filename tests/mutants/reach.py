@@ -28,6 +28,11 @@ def reaching_tests(
     subprocess.run(
         [tree / ".venv/bin/python", "-m", "pytest", *options], cwd=tree, env=environment, check=False
     )
+    return nearest_first(records, files)
+
+
+def nearest_first(records: Path, files: Mapping[int, str]) -> dict[int, list[str]]:
+    """Order each mutant's tests: lower levels first, then the file named after the module, then specific and quick files."""
     users = defaultdict(set)
     for test, *shared in _lines(records, "uses"):
         for label in (test, *shared):
@@ -36,17 +41,24 @@ def reaching_tests(
     found: defaultdict[int, set[str]] = defaultdict(set)
     for number, label in _lines(records, "hits"):
         found[int(number)] |= users[label] - failed
-    breadth = Counter(_file(test) for tests in found.values() for test in tests)
+    reached = Counter(test for tests in found.values() for test in tests)
+    seconds: defaultdict[str, float] = defaultdict(float)
+    for test, took in _lines(records, "took"):
+        seconds[test] += float(took)
 
-    def distance(test: str, module: str) -> tuple[int, bool, int, str]:
-        level = next((index for index, name in enumerate(LEVELS) if test.startswith(name)), len(LEVELS))
-        is_namesake = Path(_file(test)).stem == f"test_{Path(module).stem}"
-        return level, not is_namesake, breadth[_file(test)], test
+    def ordered(tests: set[str], module: str) -> list[str]:
+        by_file = defaultdict(list)
+        for test in tests:
+            by_file[_file(test)].append(test)
+        ranks = {}
+        for file, own in by_file.items():
+            level = next((index for index, name in enumerate(LEVELS) if file.startswith(name)), len(LEVELS))
+            is_namesake = Path(file).stem == f"test_{Path(module).stem}"
+            fewest, time = min(reached[test] for test in own), sum(seconds[test] for test in own)
+            ranks[file] = level, not is_namesake, fewest, time
+        return sorted(tests, key=lambda test: (ranks[_file(test)], test))
 
-    return {
-        number: [test for *_, test in sorted(distance(test, files[number]) for test in tests)]
-        for number, tests in found.items()
-    }
+    return {number: ordered(tests, files[number]) for number, tests in found.items()}
 
 
 def _file(test: str) -> str:
