@@ -144,16 +144,18 @@ def _pytest(tree: Path, tests: list[str], seconds: float) -> tuple[int | None, s
     return None, ""
 
 
-def run(mutants: list[Mutant], tests: list[str], options: argparse.Namespace) -> dict[int, str]:
-    """Return each mutant's outcome; without `tests`, those that reach the mutant are run, nearest first."""
+def run(listed: list[Mutant], options: argparse.Namespace) -> dict[int, str]:
+    """Return the outcomes of the chosen mutants; without chosen tests, those that reach a mutant are run, nearest first."""
     commit = subprocess.check_output(["git", "rev-parse", options.commit], cwd=ROOT, text=True).strip()
-    cache = BUILD / f"reach-{commit}.json"
-    if not tests and not cache.exists():
+    mutants = [mutant for mutant in listed if "equivalent" not in mutant]
+    mutants = [mutant for mutant in mutants if not options.only or mutant["id"] in options.only]
+    cache = BUILD / f"reach-{commit}-{len(listed)}.json"
+    if not options.tests and not cache.exists():
         tree = clone("0", commit)
-        files = {mutant["id"]: mutant["file"] for mutant in mutants}
-        found = reaching_tests(tree, places(tree, mutants), files, options.processes)
+        files = {mutant["id"]: mutant["file"] for mutant in listed}
+        found = reaching_tests(tree, places(tree, listed), files, options.processes)
         cache.write_text(json.dumps(found), "utf-8")
-    reaching = {} if tests else json.loads(cache.read_text("utf-8"))
+    reaching = {} if options.tests else json.loads(cache.read_text("utf-8"))
     trees: SimpleQueue[Path] = SimpleQueue()
     for number in range(1, options.processes + 1):
         trees.put(tree := clone(str(number), commit))
@@ -162,7 +164,7 @@ def run(mutants: list[Mutant], tests: list[str], options: argparse.Namespace) ->
     def judge(mutant: Mutant) -> str:
         tree = trees.get()
         try:
-            chosen = tests or reaching.get(str(mutant["id"]), [])
+            chosen = options.tests or reaching.get(str(mutant["id"]), [])
             found = outcome(tree, found_places.get(mutant["id"]), chosen, options.seconds)
         finally:
             trees.put(tree)
@@ -189,20 +191,14 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=90.0, help="limit for a mutant")
     parser.add_argument("--record", action="store_true", help="write the outcomes into the list")
     options = parser.parse_args()
-    signal.signal(
-        signal.SIGINT, signal.default_int_handler
-    )  # a shell's background job and its children ignore it
+    # A shell's background job ignores it, and so would its children.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     listed: list[Mutant] = json.loads(LIST.read_text("utf-8")) if LIST.exists() else []
     outcomes: dict[int, str] = {}
     if options.draw:
         listed = draw(listed, options.draw)
     else:
-        chosen = [
-            each
-            for each in listed
-            if "equivalent" not in each and each["id"] in (options.only or [each["id"]])
-        ]
-        outcomes = run(chosen, options.tests, options)
+        outcomes = run(listed, options)
     present = {number: found for number, found in outcomes.items() if found != "gone"}
     killed = {number for number, found in present.items() if found.startswith("killed")}
     before = {each["id"] for each in listed if each.get("outcome", "").startswith("killed")}
