@@ -118,6 +118,14 @@ class TestChanceDistance:
         )
         assert exact * (499 / 501) ** 0.5 == pytest.approx(normal, rel=0.005)
 
+    def test_beside_short_runs_it_hardly_matters_how_long_the_long_ones_are(self) -> None:
+        short = [np.array([0, 0, 0, 1, 2])] * 2
+        found = [
+            chance_distance(np.array([*short, *(np.rint(SHARES * size) for size in sizes)]).astype(np.int64))
+            for sizes in ((7_000, 14_000), (70_000, 140_000))
+        ]
+        assert found[0] == pytest.approx(found[1], rel=0.01)
+
     def test_many_sizes_cost_little_and_change_little(self) -> None:
         random = np.random.default_rng(0)
         histograms = np.array([random.multinomial(n, SHARES) for n in range(10, 90)])
@@ -177,6 +185,8 @@ class TestRarefied:
     def test_at_its_own_number_it_is_the_papers(self) -> None:
         runs = cell([[[1, 2, 3]], [[4, 5, 5]], [[2, 2, 5]]])
         assert rarefied_rc_atom(runs, 3) == pytest.approx(rc_atom(runs).overall.value)
+        two = cell([[[1, 2, 3]], [[4, 5, 5]]])
+        assert rarefied_rc_atom(two, 3) == pytest.approx(rc_atom(two).overall.value)
 
     def test_ic_atom_is_the_mean_over_all_pairs_of_sentences(self) -> None:
         # |1 − 5|, |1 − 4|, |5 − 4|: 8/3, so 1 − (8/3)/4.
