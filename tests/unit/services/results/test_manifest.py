@@ -122,6 +122,16 @@ def test_the_papers_own_tasks_do_not() -> None:
     assert not any("The prompts of" in one for one in deviations(kept, resolution.cells))
 
 
+def test_what_a_job_departs_from_is_the_protocol_of_its_own_tasks() -> None:
+    def departs(*tasks: str, **changes: object) -> tuple[bool, bool]:
+        resolution = resolve(draft(tasks=tasks, reasoner=a_model("acme/m"), **changes), CATALOG)
+        found = deviations(resolution.spec, resolution.cells)
+        return any("Punkt" in one for one in found), any("PersonaGym: " in one for one in found)
+
+    assert departs("toxicity_control", instructions=None) == (False, True)
+    assert departs("essay", "toxicity_control") == (True, True)
+
+
 def test_base_models_depart() -> None:
     asked = replace(
         CATALOG, takes=lambda _connection, _name, _family: Takes(table="t/1", format="completions")
