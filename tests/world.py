@@ -311,28 +311,29 @@ class World:
 
     # -- requests -----------------------------------------------------------------------------------------------------
 
-    async def submit(self, **changes: Any) -> Json:
+    async def submit(self, *, headers: dict[str, str] | None = None, **changes: Any) -> Json:
         """Submit a job of one persona, the essay, one model, one judge, one instruction and two runs, with changes."""
         self._loop.stall(0.001)  # ids sort by the millisecond
         usual: Json = {"models": ["acme/writer"], "judges": ["acme/judge"]}
-        return await self.post("/v1/jobs", job_body(**usual | changes))
+        return await self.post("/v1/jobs", job_body(**usual | changes), headers)
 
     async def get(self, path: str, **parameters: Any) -> Json:
         await self._started()
         return _content(await self.http.get(path, params=parameters))
 
-    async def post(self, path: str, body: Json | None = None) -> Json:
+    async def post(self, path: str, body: Json | None = None, headers: dict[str, str] | None = None) -> Json:
         await self._started()
-        return _content(await self.http.post(path, json=body or {}))
+        return _content(await self.http.post(path, json=body or {}, headers=headers))
 
     async def patch(self, path: str, body: Json) -> Json:
         await self._started()
         return _content(await self.http.patch(path, json=body))
 
     async def rows(self, query: str, **values: Any) -> list[Json]:
-        """What a query finds."""
+        """What a query finds; nothing, for another statement."""
         await self._started()
-        return await (await self._database.execute(query.encode(), values)).fetchall()
+        cursor = await self._database.execute(query.encode(), values)
+        return [] if cursor.description is None else await cursor.fetchall()
 
     # -- the service --------------------------------------------------------------------------------------------------
 
