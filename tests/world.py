@@ -53,6 +53,8 @@ LOOK_SECONDS = 0.25
 """How often :meth:`World.run` looks whether something is left to do."""
 WALKED_SECONDS = 5.0
 """So much of a time that passes does so by each timer, whatever there is to do."""
+MOMENT_SECONDS = 0.000_37
+"""A time at which nothing else is due."""
 PLACES = 8
 """Shards that the worker works on at a time."""
 
@@ -121,9 +123,15 @@ class Call:
 
 
 class Provider:
-    """A model provider that speaks OpenAI's format and replies as a test says."""
+    """A model provider that speaks OpenAI's format and replies as a test says.
+
+    Attributes:
+        calls: What it was asked, in order.
+        away: Whether each connection breaks before any answer.
+    """
 
     def __init__(self) -> None:
+        self.away = False
         self.calls: list[Call] = []
         self._replies: dict[str, deque[Reply]] = {}
         self._usual: dict[str, Reply] = {}
@@ -152,6 +160,10 @@ class Provider:
             yield self
 
     def _answer(self, seen: Seen) -> Answer:
+        if self.away:
+            return BROKEN.answer()
+        if seen.line.startswith("GET "):  # a probe
+            return Answer()
         body = seen.json()
         # The id names the job, stage, place and attempt.
         _, stage, *place = seen.headers["x-client-request-id"].split("/")
@@ -278,12 +290,13 @@ class World:
         if await self._is_held():
             await asyncio.sleep(seconds - walked)
         else:
+            await asyncio.sleep(MOMENT_SECONDS)  # now all have looked who began to look before
             self._loop.stall(seconds - walked)
         await self._age_keys()
         await asyncio.sleep(LOOK_SECONDS)
 
     async def run(self, job: Json | None = None, **within: float) -> Json:
-        """Let everything happen until no job has anything to do; return the job, by default the one submitted last.
+        """Let everything happen until no job has anything to do; return the job, by default the one submitted last, if any.
 
         Args:
             job: A job.
@@ -296,9 +309,8 @@ class World:
             assert self.now < end, f"after {end}: {busy}"
             await asyncio.sleep(LOOK_SECONDS)
         await self._age_keys()
-        if job is None:
-            (job,) = await self.rows("SELECT id FROM jobs ORDER BY id DESC LIMIT 1")
-        return await self.get(f"/v1/jobs/{job['id']}")
+        newest = [job] if job else await self.rows("SELECT id FROM jobs ORDER BY id DESC LIMIT 1")
+        return await self.get(f"/v1/jobs/{newest[0]['id']}") if newest else {}
 
     async def _is_held(self) -> bool:
         return bool(

@@ -1,4 +1,4 @@
-"""Jobs whose worker dies or is stopped, and what is due when nobody submits anything."""
+"""Jobs whose worker dies or is stopped."""
 
 from datetime import timedelta
 
@@ -26,15 +26,3 @@ class TestLeases:
         await world.start_worker()
         assert (await world.run())["completeness"] == "full"
         assert len(world.provider.called("generation")) == 2
-
-
-class TestSchedules:
-    async def test_one_that_is_due_submits_its_job(self, world: World) -> None:
-        job = await world.submit()
-        await world.run()
-        schedule = await world.post("/v1/schedules", {"cron": "0 * * * *", "clone": job["id"]})
-        await world.advance(hours=1)
-        again = await world.run()
-        await world.advance(minutes=1)
-        (run,) = (await world.get(f"/v1/schedules/{schedule['id']}/runs"))["data"]
-        assert (run["due"], run["job"], run["state"]) == (schedule["next_due"], again["id"], "measured")

@@ -13,12 +13,12 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from app.domain.jobs.request import JobIn
-from app.domain.watching.contract import Schedule, ScheduleChangeIn, ScheduleIn, ScheduleRun
+from app.domain.watching.contract import Schedule, ScheduleIn, ScheduleRun
 from app.services.jobs.submit import SubmissionDependencies
 from app.services.watching import due
 from app.services.watching.due import begin_due
-from app.services.watching.process import run_due, running_schedules
-from app.services.watching.schedules import change_schedule, create_schedule, find_schedule, list_runs
+from app.services.watching.process import run_due
+from app.services.watching.schedules import create_schedule, find_schedule, list_runs
 from tests.integration.jobs import (
     TENANT,
     RecordingQueue,
@@ -95,43 +95,6 @@ async def finish(worker: Worker, job_id: str) -> None:
 
 
 class TestDue:
-    async def test_a_due_time_becomes_one_job_and_its_figure_is_kept(
-        self, deps: SubmissionDependencies, worker: Worker
-    ) -> None:
-        schedule = await new_schedule(deps, name="nightly")
-        await due_ago(deps.engine, schedule, timedelta(seconds=5))
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert (run.state, run.value) == ("running", None)
-        assert run.job is not None
-        assert await scalar(deps.engine, "SELECT name FROM jobs WHERE id = :job", job=run.job) == "nightly"
-        await look(deps)
-        assert await scalar(deps.engine, "SELECT count(*) FROM jobs") == 1
-        await finish(worker, run.job)
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert (run.state, run.reason, run.alarms, run.limits) == ("measured", None, [], None)
-        assert run.value == 1.0  # a judge who says 2 each time of a persona low in E
-        assert (run.n, run.left_out, run.coverage, run.anchor_n) == (1, 0, 1.0, None)
-        assert await messages(deps.engine) == []
-        found = await find_schedule(deps.engine, TENANT, schedule.id)
-        assert found.next_due is not None
-        assert found.next_due > datetime.now(UTC)
-        assert found.last_run == run
-
-    async def test_the_figure_outlives_the_job(self, deps: SubmissionDependencies, worker: Worker) -> None:
-        schedule = await new_schedule(deps)
-        await due_ago(deps.engine, schedule, timedelta(0))
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert run.job is not None
-        await finish(worker, run.job)
-        await look(deps)
-        await execute(deps.engine, "DELETE FROM jobs")
-        (kept,) = await the_runs(deps.engine, schedule)
-        assert (kept.value, kept.job) == (1.0, run.job)
-        assert (await find_schedule(deps.engine, TENANT, schedule.id)).simulated
-
     async def test_many_sweepers_at_once_make_one_run_with_one_job(
         self, deps: SubmissionDependencies
     ) -> None:
@@ -175,63 +138,6 @@ class TestDue:
                 break
         assert 3 < died < len(places)
 
-    async def test_a_paused_one_is_not_due_and_misses_nothing(self, deps: SubmissionDependencies) -> None:
-        schedule = await new_schedule(deps)
-        await change_schedule(deps, TENANT, schedule.id, ScheduleChangeIn(paused=True), None)
-        await look(deps)
-        found = await find_schedule(deps.engine, TENANT, schedule.id)
-        assert (found.paused_reason, found.next_due, found.last_run) == ("by_user", None, None)
-        changed = ScheduleChangeIn(cron="0 5 * * *")
-        found = await change_schedule(deps, TENANT, schedule.id, changed, None)
-        assert found.paused
-        found = await change_schedule(deps, TENANT, schedule.id, ScheduleChangeIn(paused=False), None)
-        assert found.next_due is not None
-        assert (found.next_due.hour, found.paused_reason) == (5, None)
-
-    async def test_one_that_cannot_be_reckoned_holds_up_no_other(self, deps: SubmissionDependencies) -> None:
-        """Its time zone is not one of this machine's."""
-        broken, sound = await new_schedule(deps), await new_schedule(deps)
-        await execute(deps.engine, "UPDATE schedules SET time_zone = 'Nowhere' WHERE id = :id", id=broken.id)
-        await due_ago(deps.engine, broken, timedelta(seconds=10))
-        await due_ago(deps.engine, sound, timedelta(seconds=5))
-        await look(deps)
-        assert await the_runs(deps.engine, broken) == []
-        assert [run.state for run in await the_runs(deps.engine, sound)] == ["running"]
-        put_off = await scalar(
-            deps.engine, "SELECT put_off_until FROM schedules WHERE id = :id", id=broken.id
-        )
-        assert timedelta(minutes=50) < put_off - datetime.now(UTC) <= timedelta(hours=1)
-
-    async def test_what_was_due_while_one_was_put_off_is_told_as_missed(
-        self, deps: SubmissionDependencies
-    ) -> None:
-        """Due every hour, put off at five hours ago, and its time zone is known again at last."""
-        schedule = await new_schedule(deps, cron="0 * * * *")
-        now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-        await due_ago(deps.engine, schedule, datetime.now(UTC) - (now - timedelta(hours=5)))
-        await execute(deps.engine, "UPDATE schedules SET time_zone = 'Nowhere'")
-        await look(deps)
-        assert await the_runs(deps.engine, schedule) == []
-        await execute(deps.engine, "UPDATE schedules SET time_zone = 'UTC'")
-        await look(deps)
-        assert await the_runs(deps.engine, schedule) == []  # its hour has not passed
-        await execute(deps.engine, "UPDATE schedules SET put_off_until = now()")
-        await look(deps)
-        missed, made = await the_runs(deps.engine, schedule)
-        assert (missed.state, missed.missed, missed.reason) == (
-            *("missed", 5, "an internal error put the schedule off"),
-        )
-        assert (made.state, made.due) == ("running", now)
-        assert [data["missed"] for _, data in await messages(deps.engine)] == [5]
-        assert await scalar(deps.engine, "SELECT put_off_until FROM schedules") is None
-
-    async def test_the_sweepers_task_does_it_until_it_ends(self, deps: SubmissionDependencies) -> None:
-        schedule = await new_schedule(deps)
-        await due_ago(deps.engine, schedule, timedelta(0))
-        async with asyncio.timeout(30), running_schedules(deps.engine, lambda: deps):
-            while not [run for run in await the_runs(deps.engine, schedule) if run.job]:  # noqa: ASYNC110 - another task's work
-                await asyncio.sleep(0.05)
-
 
 class TestThinning:
     async def test_of_runs_before_the_last_ones_each_day_keeps_one_and_all_alarms(
@@ -259,107 +165,6 @@ class TestThinning:
 
 
 class TestTold:
-    async def test_runs_missed_while_the_service_was_down_are_told_and_the_last_one_is_made_up_for(
-        self, deps: SubmissionDependencies
-    ) -> None:
-        schedule = await new_schedule(deps, cron="0 * * * *")
-        now = datetime.now(UTC).replace(minute=0, second=0, microsecond=0)
-        await due_ago(deps.engine, schedule, datetime.now(UTC) - (now - timedelta(hours=5)))
-        await look(deps)
-        missed, made = await the_runs(deps.engine, schedule)
-        assert (missed.state, missed.missed, missed.due) == ("missed", 5, now - timedelta(hours=1))
-        assert (made.state, made.due) == ("running", now)
-        ((event, data),) = await messages(deps.engine)
-        assert (event, data["id"], data["missed"], data["run"]) == (
-            *("schedule.run_missed", schedule.id, 5, missed.id),
-        )
-
-    async def test_one_that_is_hours_late_is_not_made_up_for(self, deps: SubmissionDependencies) -> None:
-        schedule = await new_schedule(deps, cron="0 0 1 1 *")
-        await due_ago(deps.engine, schedule, timedelta(hours=7))
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert (run.state, run.missed, run.job) == ("missed", 1, None)
-
-    async def test_a_run_is_skipped_while_the_previous_one_has_not_ended(
-        self, deps: SubmissionDependencies, worker: Worker
-    ) -> None:
-        schedule = await new_schedule(deps)
-        for ago in (20, 10):
-            await due_ago(deps.engine, schedule, timedelta(seconds=ago))
-            await look(deps)
-        first, second = await the_runs(deps.engine, schedule)
-        assert (second.state, second.reason) == ("skipped", "the previous run has not ended")
-        assert [event for event, _ in await messages(deps.engine)] == ["schedule.run_skipped"]
-        assert first.job is not None
-        await finish(worker, first.job)
-        await look(deps)
-        await due_ago(deps.engine, schedule, timedelta(0))
-        await look(deps)
-        assert [run.state for run in await the_runs(deps.engine, schedule)] == [
-            *("measured", "skipped", "running")
-        ]
-
-    async def test_a_job_that_is_refused_is_told_and_the_next_run_takes_place(
-        self, deps: SubmissionDependencies
-    ) -> None:
-        """A connection of the job has vanished since."""
-        schedule = await new_schedule(deps)
-        gone = {**JOB, "models": ["acme/acme-1"]}
-        await execute(deps.engine, "UPDATE schedules SET job = CAST(:job AS jsonb)", job=json.dumps(gone))
-        await due_ago(deps.engine, schedule, timedelta(seconds=10))
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert run.state == "failed"
-        assert "unknown connection 'acme'" in (run.reason or "")
-        ((event, data),) = await messages(deps.engine)
-        assert (event, data["reason"]) == ("schedule.run_failed", run.reason)
-        await execute(deps.engine, "UPDATE schedules SET job = CAST(:job AS jsonb)", job=json.dumps(JOB))
-        await due_ago(deps.engine, schedule, timedelta(0))
-        await look(deps)
-        assert [run.state for run in await the_runs(deps.engine, schedule)] == ["failed", "running"]
-
-    async def test_a_job_that_is_cancelled_or_deleted_has_no_figure(
-        self, deps: SubmissionDependencies
-    ) -> None:
-        schedule = await new_schedule(deps)
-        for statement, said in (
-            (
-                "UPDATE jobs SET status = 'cancelled', status_reason = 'by_user', finished_at = now()",
-                "cancelled",
-            ),
-            ("DELETE FROM jobs", "deleted"),
-        ):
-            await due_ago(deps.engine, schedule, timedelta(seconds=0 if said == "deleted" else 10))
-            await look(deps)
-            await execute(deps.engine, statement)
-            await look(deps)
-            run = (await the_runs(deps.engine, schedule))[-1]
-            assert run.state == "failed"
-            assert said in (run.reason or "")
-
-    async def test_one_that_cannot_be_read_for_half_a_day_is_given_up_so_that_others_take_place(
-        self, deps: SubmissionDependencies, worker: Worker
-    ) -> None:
-        """What it watches is not known to this release."""
-        schedule = await new_schedule(deps)
-        await due_ago(deps.engine, schedule, timedelta(seconds=5))
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert run.job is not None
-        await finish(worker, run.job)
-        await execute(deps.engine, "UPDATE schedules SET figure = 'of another release'")
-        await look(deps)
-        assert [run.state for run in await the_runs(deps.engine, schedule)] == ["running"]
-        await execute(deps.engine, "UPDATE schedule_runs SET due = due - interval '13 hours'")
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert (run.state, run.value) == ("failed", None)
-        assert run.reason == "an internal error: an unexpected error occurred"
-        await due_ago(deps.engine, schedule, timedelta(0))
-        await look(deps)
-        assert [run.state for run in await the_runs(deps.engine, schedule)] == ["failed", "running"]
-
     async def test_a_used_up_budget_skips_and_pauses(self, deps: SubmissionDependencies) -> None:
         schedule = await new_schedule(deps)
         await execute(
@@ -480,69 +285,6 @@ class TestDrift:
 
 
 class TestAnchors:
-    async def test_each_run_judges_the_same_texts_again_before_its_own_job(
-        self, deps: SubmissionDependencies, worker: Worker
-    ) -> None:
-        source = await new_job(deps.engine, iterations=12)
-        await finish(worker, source.id)
-        anchors = {"job": source.id, "sample": {"responses": 10, "seed": 3}}
-        schedule = await new_schedule(deps, anchors=anchors)
-        for n in range(2):
-            await due_ago(deps.engine, schedule, timedelta(seconds=10 - n))
-            await look(deps)
-            run = (await the_runs(deps.engine, schedule))[-1]
-            assert (run.state, run.job) == ("running", None)
-            assert run.anchor_job is not None
-            await look(deps)
-            await finish(worker, run.anchor_job)
-            await look(deps)
-            run = (await the_runs(deps.engine, schedule))[-1]
-            assert run.job is not None
-            await finish(worker, run.job)
-            await look(deps)
-        first, second = await the_runs(deps.engine, schedule)
-        assert (first.state, first.anchor_value, second.anchor_value) == ("measured", 1.0, 1.0)
-        texts = [
-            await execute(
-                deps.engine,
-                "SELECT r.run, r.text FROM responses r JOIN cells c ON c.id = r.cell_id WHERE c.job_id = :job ORDER BY 1",
-                job=run.anchor_job,
-            )
-            for run in (first, second)
-        ]
-        assert len(texts[0]) == 10
-        assert texts[0] == texts[1]
-        kept = await execute(deps.engine, "SELECT anchors FROM schedule_runs")
-        assert {json.dumps(row.anchors) for row in kept} == {'{"E-low": 1.0}'}
-
-    async def test_are_judged_as_the_job_but_for_refusals_which_are_known(
-        self, deps: SubmissionDependencies, worker: Worker
-    ) -> None:
-        source = await new_job(deps.engine, iterations=12)
-        await finish(worker, source.id)
-        judging = {"refusals": "judge_all", "sentences_per_call": 2}
-        schedule = await new_schedule(
-            deps, job=JOB | {"judging": judging}, anchors={"job": source.id, "sample": {"responses": 10}}
-        )
-        await due_ago(deps.engine, schedule, timedelta(seconds=10))
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        (row,) = await execute(deps.engine, "SELECT request FROM jobs WHERE id = :job", job=run.anchor_job)
-        assert row.request["judging"] == {"sentences_per_call": 2}
-
-    async def test_without_their_source_a_run_fails_and_says_so(
-        self, deps: SubmissionDependencies, worker: Worker
-    ) -> None:
-        source = await new_job(deps.engine, iterations=12)
-        await finish(worker, source.id)
-        schedule = await new_schedule(deps, anchors={"job": source.id, "sample": {"responses": 10}})
-        await execute(deps.engine, "DELETE FROM jobs")
-        await due_ago(deps.engine, schedule, timedelta(0))
-        await look(deps)
-        (run,) = await the_runs(deps.engine, schedule)
-        assert run.state == "failed"
-        assert (run.reason or "").startswith("the anchors: ")
-
     @pytest.mark.parametrize(
         ("judge_moved", "model_moved", "causes"),
         [(True, False, ["judge"]), (False, True, ["model"]), (True, True, ["judge", "model_or_judge"])],
