@@ -23,7 +23,7 @@ from embedded.supervisor import Supervisor
 ASKED: dict[str, Json] = {
     "as it was": {},
     "a sample of 200": {"sample": {"responses": 200}},
-    "split anew": {"versions": {"segmenter": "punkt-en-wide-v2"}},
+    "split anew": {"versions": {"segmenter": "punkt-en-wide-v1"}},
 }
 
 

@@ -15,7 +15,7 @@ def _segmenter(name: str) -> Segmenter:
 
     kinds = {
         "roleplay-en-v1": RoleplaySegmenter,
-        "punkt-en-wide-v2": WidePunktSegmenter,
+        "punkt-en-wide-v1": WidePunktSegmenter,
         "punkt-en-v1": PunktSegmenter,
     }
     return kinds[name](load_punkt("punkt-en-v1"), name)
@@ -27,10 +27,10 @@ RULES = RuleBook(
         {
             # Not the last: only jobs that name them have them.
             "roleplay-en-v1": partial(_segmenter, "roleplay-en-v1"),
-            "punkt-en-wide-v2": partial(_segmenter, "punkt-en-wide-v2"),
+            "punkt-en-wide-v1": partial(_segmenter, "punkt-en-wide-v1"),
             "punkt-en-v1": partial(_segmenter, "punkt-en-v1"),
         },
     ),
-    refusals=Versions("version of the refusal rules", {"refusals-v2": lambda: load_atomic("v1").refusal}),
+    refusals=Versions("version of the refusal rules", {"refusals-v1": lambda: load_atomic("v1").refusal}),
     injections=Versions("version of the injection patterns", {"injections-v1": lambda: addresses_judge}),
 )

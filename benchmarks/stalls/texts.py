@@ -50,7 +50,7 @@ async def _read(text: str, step: Step) -> None:
 
 
 def _steps() -> dict[str, Step]:
-    segmenter, refusals = RULES.segmenter.load("punkt-en-v1"), RULES.refusals.load("refusals-v2")
+    segmenter, refusals = RULES.segmenter.load("punkt-en-v1"), RULES.refusals.load("refusals-v1")
     shown = Showing(load_hardened(), key_of(["x"], ""))
 
     def split(text: str) -> object:

@@ -584,9 +584,9 @@ class TestExistingTexts:
     def test_wide_signs_cut_sentences_where_the_job_asks_for_it(self, stack: Service) -> None:
         text = {"persona": "E-low", "task": "essay", "text": "我喜欢安静。我看书。好", "model": "an author"}
         body = job_body(models=None, instructions=None, iterations=None, responses=[text])
-        wide = body | {"versions": {"segmenter": "punkt-en-wide-v2"}}
+        wide = body | {"versions": {"segmenter": "punkt-en-wide-v1"}}
         warned, silent = (
-            [w for w in stack.post("/v1/jobs/plan", each).json()["warnings"] if "punkt-en-wide-v2" in w]
+            [w for w in stack.post("/v1/jobs/plan", each).json()["warnings"] if "punkt-en-wide-v1" in w]
             for each in (body, wide)
         )
         assert (len(warned), silent) == (1, [])
@@ -599,7 +599,7 @@ class TestExistingTexts:
             assert '<p class="text" dir="ltr" lang="zh">' in shown
         assert counts == [1, 3]
         manifest = stack.get(f"/v1/jobs/{job['id']}/results").json()["manifest"]
-        assert manifest["instrument"]["segmenter"] == "punkt-en-wide-v2"
+        assert manifest["instrument"]["segmenter"] == "punkt-en-wide-v1"
 
     def test_they_are_judged_and_not_generated(self, stack: Service) -> None:
         texts = [

@@ -218,7 +218,7 @@ def test_another_segmenter_splits_anew(stack: Service) -> None:
     )
     whole, cut = (
         responses_of(stack, again(stack, first, **more))[0]["units"]
-        for more in ({}, {"versions": {"segmenter": "punkt-en-wide-v2"}})
+        for more in ({}, {"versions": {"segmenter": "punkt-en-wide-v1"}})
     )
     assert [unit["text"] for unit in whole] == ["我喜歡待在家裡。我不喜歡聚會。 And I read."]
     assert [unit["text"] for unit in cut] == ["我喜歡待在家裡。", "我不喜歡聚會。", "And I read."]

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-READER_VERSION = "replies-v2"
+READER_VERSION = "replies-v1"
 """Version of the rules that read judges' replies and grades (:mod:`app.domain.judging.verdict`)."""
 
 

@@ -518,7 +518,7 @@ class VersionsIn(Body):
     segmenter: str | None = Field(
         None,
         max_length=100,
-        description="Splits texts into sentences: `punkt-en-v1`; `punkt-en-wide-v2`, which also knows the final signs of other scripts; or `roleplay-en-v1`, for actions in asterisks, speaker labels and emoji.",
+        description="Splits texts into sentences: `punkt-en-v1`; `punkt-en-wide-v1`, which also knows the final signs of other scripts; or `roleplay-en-v1`, for actions in asterisks, speaker labels and emoji.",
     )
     refusals: str | None = Field(None, max_length=100, description="Detects refusals.")
     injections: str | None = Field(None, max_length=100, description="Detects prompt injections.")

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
-VERSION = "thoughts-v2"
+VERSION = "thoughts-v1"
 MAX_CHARACTERS = 600_000
 """Longest reply that is split, about 130,000 tokens; any longer one is far too long to be judged, or read as a verdict."""
 

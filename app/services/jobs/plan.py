@@ -376,7 +376,7 @@ def _uncut_sentences(prepared: PreparedJob) -> Iterator[str]:
     if found is not None:
         yield (
             f"{FIRST_SEGMENTER} doesn't end sentences at {found[0]} and would judge such a text as one sentence: set"
-            ' "versions": {"segmenter": "punkt-en-wide-v2"}.'
+            ' "versions": {"segmenter": "punkt-en-wide-v1"}.'
         )
 
 

@@ -439,8 +439,8 @@ class TestControl:
         change = {"of": "sentences", "before": "scored", "after": "unparsed", "count": 1200}
         found = {
             "job": "job_1",
-            "reader_before": "replies-v1",
-            "reader": "replies-v2",
+            "reader_before": "replies-v0",
+            "reader": "replies-v1",
             "replies": 5000,
             "changed": 1200,
             "applied": False,
@@ -450,7 +450,7 @@ class TestControl:
         shown = assay(service, "reread", "job_1", "--examples", "1").stdout
         assert service.asked[-1].body == {"apply": False, "examples": 1}
         assert shown.splitlines() == [
-            "1,200 verdicts changed among 5,000 replies: read with replies-v2, before with replies-v1",
+            "1,200 verdicts changed among 5,000 replies: read with replies-v1, before with replies-v0",
             "  sentences: scored → unparsed: 1,200",
             "    1 → -  I read.",
             "      harsh replied: 1) Very extroverted",

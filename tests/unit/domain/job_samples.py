@@ -25,14 +25,14 @@ from tests.job_requests import a_dimension, a_job, a_model, a_persona
 INSTRUMENT = load_atomic("v1")
 GYM = load_personagym("v1")
 CATALOG = Catalog(
-    instrument=InstrumentRef("v1", "abc", RULES.current["segmenter"], "refusals-v2", "injections-v1"),
+    instrument=InstrumentRef("v1", "abc", RULES.current["segmenter"], "refusals-v1", "injections-v1"),
     dimensions=INSTRUMENT.dimensions,
     personas=INSTRUMENT.personas,
     persona_sets=INSTRUMENT.persona_sets,
     instructions=INSTRUMENT.instructions,
     tasks=INSTRUMENT.tasks,
     gym=GymCatalog(
-        instrument=InstrumentRef("v1", "def", RULES.current["segmenter"], "refusals-v2", "injections-v1"),
+        instrument=InstrumentRef("v1", "def", RULES.current["segmenter"], "refusals-v1", "injections-v1"),
         tasks=GYM.tasks,
         prompts=replace(GYM.prompts, instructions=dict(GYM.prompts.instructions)),
         environments=GYM.environments,

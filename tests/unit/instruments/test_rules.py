@@ -14,7 +14,7 @@ def sha256(*parts: object) -> str:
 
 
 def test_every_kind_has_its_first_version() -> None:
-    before = RULES.load(InstrumentRef("v1", "", "punkt-en-v1", "refusals-v2", "injections-v1"))
+    before = RULES.load(InstrumentRef("v1", "", "punkt-en-v1", "refusals-v1", "injections-v1"))
     assert before.segmenter.name == "punkt-en-v1"
     assert (
         before.refusals is load_atomic("v1").refusal
@@ -39,5 +39,5 @@ def test_the_fields_of_extra_are_those_of_v1() -> None:
 
 
 def test_a_version_is_loaded_once_a_process() -> None:
-    names = InstrumentRef("v1", "", RULES.current["segmenter"], "refusals-v2", "injections-v1")
+    names = InstrumentRef("v1", "", RULES.current["segmenter"], "refusals-v1", "injections-v1")
     assert RULES.load(names).segmenter is RULES.load(names).segmenter

@@ -213,7 +213,7 @@ class TestSpending:
     async def test_of_a_stored_job_with_a_megabyte_of_tools_stays_within_its_budget_and_sends_none(
         self, kind: str, caller: Caller, stub: StubProvider, connections: Connections
     ) -> None:
-        """Such jobs were accepted before there was a list; one spent $72.59."""
+        """One such job, accepted without a list of allowed fields, spent $72.59."""
         model = Model("m", kind, "m", ModelParameters(max_tokens=MOST, extra=TOOLS | {"top_k": 5}))
         key = await caller.spend(model, 30)
         assert 0 < bill(stub, connections, model) <= 0.4

@@ -42,7 +42,7 @@ NEW = RuleBook(
     ),
     Versions(
         "version of the refusal rules",
-        {"refusals-v2": lambda: RULES.refusals.load("refusals-v2"), "v2": lambda: REFUSES_ALL},
+        {"refusals-v1": lambda: RULES.refusals.load("refusals-v1"), "v2": lambda: REFUSES_ALL},
     ),
     Versions(
         "version of the injection patterns",
@@ -181,7 +181,7 @@ class TestOlderVersion:
         await assert_equal(engine, await done_by(engine, NEW, job), whole)
 
     async def test_can_be_chosen_for_one_kind_alone(self, engine: AsyncEngine) -> None:
-        job = await new_job(engine, rules=NEW, versions={"refusals": "refusals-v2"})
+        job = await new_job(engine, rules=NEW, versions={"refusals": "refusals-v1"})
         await done_by(engine, NEW, job)
         assert [row[3:4] + row[7:8] + row[11:] for row in await rows(engine, job)] == [
             ("answered", 0, "text")
@@ -191,13 +191,13 @@ class TestOlderVersion:
             "version": "",
             "sha256": "",
             "segmenter": "whole-v2",
-            "refusals": "refusals-v2",
+            "refusals": "refusals-v1",
             "injections": "v2",
-            "replies": "replies-v2",
+            "replies": "replies-v1",
         }
 
     async def test_splits_existing_texts_when_it_is_submitted(self, engine: AsyncEngine) -> None:
-        versions = {"segmenter": "punkt-en-v1", "refusals": "refusals-v2"}
+        versions = {"segmenter": "punkt-en-v1", "refusals": "refusals-v1"}
         job = await new_job(engine, rules=NEW, versions=versions, **EXISTING)
         (row,) = await execute(
             engine, "SELECT status, unit_starts FROM responses WHERE tenant = :t", t=TENANT

@@ -120,7 +120,7 @@ async def misread(engine: AsyncEngine) -> None:
             f" WHERE raw IS NOT NULL{alone}",
         )
     await execute(
-        engine, "UPDATE jobs SET spec = jsonb_set(spec::jsonb, '{instrument,replies}', '\"replies-v1\"')"
+        engine, "UPDATE jobs SET spec = jsonb_set(spec::jsonb, '{instrument,replies}', '\"replies-v0\"')"
     )
 
 
@@ -196,14 +196,14 @@ class TestReadAgain:
     async def test_the_manifest_names_both_readers(self, engine: AsyncEngine, worker: Worker) -> None:
         job = await ended(engine, worker, await an_essay(engine))
         await execute(
-            engine, "UPDATE jobs SET spec = jsonb_set(spec::jsonb, '{instrument,replies}', '\"replies-v1\"')"
+            engine, "UPDATE jobs SET spec = jsonb_set(spec::jsonb, '{instrument,replies}', '\"replies-v0\"')"
         )
         worker.deps.contexts._known.clear()
         found = await reread(engine, worker, job, apply=True)
-        assert (found.reader_before, found.reader, found.changed) == ("replies-v1", READER_VERSION, 0)
+        assert (found.reader_before, found.reader, found.changed) == ("replies-v0", READER_VERSION, 0)
         await worker.finalize(job)
         used = (await results(engine, job))["manifest"]["instrument"]
-        assert (used["replies"], used["replies_first"]) == (READER_VERSION, "replies-v1")
+        assert (used["replies"], used["replies_first"]) == (READER_VERSION, "replies-v0")
         assert (await reread(engine, worker, job)).reader_before == READER_VERSION
 
 

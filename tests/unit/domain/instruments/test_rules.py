@@ -8,7 +8,7 @@ from app.domain.jobs.specification import decode_spec, encode_spec
 from app.instruments.rules import RULES
 from tests.unit.domain.job_samples import draft, resolved, wrong
 
-OLD = {"segmenter": "punkt-en-v1", "refusals": "refusals-v2", "injections": "injections-v1"}
+OLD = {"segmenter": "punkt-en-v1", "refusals": "refusals-v1", "injections": "injections-v1"}
 
 
 def names(instrument: InstrumentRef) -> dict[str, str]:

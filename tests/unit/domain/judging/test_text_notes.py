@@ -18,7 +18,7 @@ def split(
 ) -> Split:
     return split_text(
         text,
-        RULES.load(InstrumentRef("v1", "", segmenter, "refusals-v2", "injections-v1")),
+        RULES.load(InstrumentRef("v1", "", segmenter, "refusals-v1", "injections-v1")),
         100,
         (finish, word),
     )

@@ -15,7 +15,7 @@ from app.domain.uploads import records
 from app.domain.uploads.records import ERRORS_KEPT, Place, Read, Record, RecordError, read_lines, read_rows
 from app.instruments.rules import RULES
 
-CURRENT = RULES.load(InstrumentRef("v1", "", RULES.current["segmenter"], "refusals-v2", "injections-v1"))
+CURRENT = RULES.load(InstrumentRef("v1", "", RULES.current["segmenter"], "refusals-v1", "injections-v1"))
 SHORT_LINE = 90
 """Longest line in these tests, so that some are too long."""
 

@@ -83,7 +83,7 @@ def test_each_difference_in_asking_and_judging_is_told_with_what_it_touches() ->
         "the instruments differ": replace(spec, instrument=replace(spec.instrument, content_hash="0")),
         "the prompts of Essay differ": replace(spec, tasks=(replace(task, scoring_prompt="Rate it."),)),
         "the versions of the segmenter, refusal rules or reply rules, or the sentences left out, differ": replace(
-            spec, instrument=replace(spec.instrument, segmenter="punkt-en-wide-v2")
+            spec, instrument=replace(spec.instrument, segmenter="punkt-en-wide-v1")
         ),
         "the checks for refusals by a judge differ": resolve(
             draft(tasks=("essay",), judging={"refusals": "judge_all"}), CATALOG
