@@ -50,7 +50,7 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
     def __init__(self) -> None:
         self._now = time.time()
         self._outside = Counter[str]()
-        self.moved: Callable[[float], None] = lambda _: None
+        self.moved: Callable[[float], None] = _unmoved
         selector = _JumpingSelector(self)
         self._traffic = Traffic(selector)
         super().__init__(selector)
@@ -302,7 +302,12 @@ def postgres_in_virtual_time(loop: VirtualTimeLoop, file: Path) -> Iterator[None
         ):
             yield
     finally:
+        loop.moved = _unmoved
         os.close(descriptor)
+
+
+def _unmoved(_now: float) -> None:
+    """Nobody else needs to know the time."""
 
 
 def _write_time(descriptor: int, now: float) -> None:

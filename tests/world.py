@@ -77,7 +77,7 @@ class Reply:
     status: int = 200
     code: str | None = None
     headers: dict[str, str] = field(default_factory=dict)
-    delay: float = 0.0
+    delay: float = 0.05
     finish_reason: str = "stop"
     tokens: tuple[int, int] = (100, 10)
 
@@ -92,7 +92,7 @@ class Reply:
         }
         usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
         good = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "scripted"}
-        bad = {"error": {"message": self.text, "type": "error", "code": self.code}}
+        bad = {"error": {"message": self.text, "type": self.code or "error", "code": self.code}}
         body = good | {"choices": [choice], "usage": usage} if self.status < 400 else bad
         headers = {"content-type": "application/json", **self.headers}
         return Answer(self.status, json.dumps(body).encode(), headers, self.delay)
@@ -135,6 +135,7 @@ class Provider:
         self.calls: list[Call] = []
         self._replies: dict[str, deque[Reply]] = {}
         self._usual: dict[str, Reply] = {}
+        self._script: Callable[[Call], str | Reply | None] = lambda _: None
         self._server = StubProvider()
         self._server.script = self._answer
 
@@ -149,6 +150,10 @@ class Provider:
     def reply_always(self, reply: str | Reply, to: str = "generation") -> None:
         """Replies so to all further calls of a stage."""
         self._usual[to] = _reply(reply)
+
+    def reply_by(self, script: Callable[[Call], str | Reply | None]) -> None:
+        """Replies as a function says; where it says nothing, as otherwise."""
+        self._script = script
 
     def called(self, stage: str) -> list[Call]:
         """The calls of a stage."""
@@ -169,7 +174,9 @@ class Provider:
         _, stage, *place = seen.headers["x-client-request-id"].split("/")
         now = datetime.fromtimestamp(asyncio.get_running_loop().time(), UTC)
         prompt = body["messages"][-1]["content"]
-        self.calls.append(Call(stage, "/".join(place[:-1]), body["model"], prompt, body, now))
+        self.calls.append(call := Call(stage, "/".join(place[:-1]), body["model"], prompt, body, now))
+        if (reply := self._script(call)) is not None:
+            return _reply(reply).answer()
         if scripted := self._replies.get(stage):
             return scripted.popleft().answer()
         return self._usual.get(stage, Reply(SCORE if stage == "judging" else TEXT)).answer()
