@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Executor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
@@ -216,15 +216,10 @@ class CountedSocket:
             self._traffic.sent(self._out, 1)
 
 
-def _loop() -> VirtualTimeLoop:
-    loop = asyncio.get_running_loop()
-    assert isinstance(loop, VirtualTimeLoop)
-    return loop
-
-
 def _outside(what: str, work: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def counted(*args: Any, **options: Any) -> Any:
-        with _loop().outside(what):
+        loop = asyncio.get_running_loop()
+        with loop.outside(what) if isinstance(loop, VirtualTimeLoop) else nullcontext():
             return await work(*args, **options)
 
     return counted

@@ -22,6 +22,7 @@ import uvicorn
 import yaml
 from psycopg.rows import dict_row
 from redis.asyncio import Redis
+from sqlalchemy.ext.asyncio import AsyncEngine
 from uvicorn.server import ServerState
 
 import app.main
@@ -29,11 +30,13 @@ import app.telemetry.vital
 import workers.context
 import workers.sweeper
 from app.db.execution import shards
+from app.domain.keys.api_key import Scope
 from app.main import create_app
 from app.readers.pool import ReaderPool
 from app.serve import BoundedHttp
 from app.services.scheduling.dispatcher import Dispatcher
 from app.settings import Settings
+from tests.api.keys import PEPPER, KeyMaker, bearer
 from tests.api.service import Json, job_body, verify
 from tests.databases import libpq_url
 from tests.integration.llm.stub_provider import Answer, Seen, StubProvider
@@ -247,6 +250,7 @@ class World:
     Attributes:
         provider: The scripted provider; its connection is ``acme``, its models are ``writer`` and ``judge``.
         http: A client of the API, which checks that each answer has its declared form.
+        engine: The database, for use cases that no route has.
         redis: A client of Valkey.
     """
 
@@ -268,6 +272,7 @@ class World:
         self._aged = loop.time()
         self.provider = Provider()
         self.http: httpx2.AsyncClient
+        self.engine: AsyncEngine
         self.redis: Redis
 
     # -- before it starts ---------------------------------------------------------------------------------------------
@@ -348,6 +353,11 @@ class World:
         await self._started()
         return _content(await self.http.patch(path, json=body))
 
+    async def new_key(self, *scopes: Scope, tenant: str = "default", **limits: Any) -> dict[str, str]:
+        """The header of a new key; as long as there is none, requests need none."""
+        await self._started()
+        return bearer(KeyMaker(self._database_url).make(*scopes, tenant=tenant, **limits))
+
     async def rows(self, query: str, **values: Any) -> list[Json]:
         """What a query finds; nothing, for another statement."""
         await self._started()
@@ -381,8 +391,7 @@ class World:
     async def claim_for_dead_worker(self, job: Json) -> None:
         """Have a worker that does no more hold the next shard of a job."""
         await self._started()
-        engine = self._app.state.services.every_tenant
-        async with engine.begin() as connection:
+        async with self.engine.begin() as connection:
             claim = await shards.claim_next(connection, "a dead worker", self._loaded.lease_seconds)
         assert claim is not None
         assert claim.job_id == job["id"]
@@ -402,13 +411,14 @@ class World:
             "redis_url": self._redis_url,
             "config": config,
             "log_level": "WARNING",
+            "key_pepper": PEPPER,
             "sweep_seconds": 5,  # the queue loses no message
             "tenant_changes_per_second": 1000,
         }
         has_worker = self._settings.pop("worker", True)
         self._loaded = Settings(**given | self._settings)
         await enter(self._serving())
-        self.redis = self._app.state.services.redis
+        self.redis, self.engine = self._app.state.services.redis, self._app.state.services.every_tenant
         self._database = await psycopg.AsyncConnection.connect(
             libpq_url(self._database_url), autocommit=True, row_factory=dict_row
         )

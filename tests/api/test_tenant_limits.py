@@ -257,29 +257,3 @@ class TestCommands:
         assert status == 3
         assert arguments[0] in err
         assert json.loads(assay(service, "list", "--json")[1]) == {"data": []}
-
-
-@pytest.fixture(scope="module")
-def slow_paced(databases: Databases, template_database: str) -> Iterator[Service]:
-    """A service where a tenant may make one change in twenty seconds beside others."""
-    with guarded_alone(
-        databases, template_database, "tenant_pace", ASSAY_TENANT_CHANGES_PER_SECOND="0.05"
-    ) as running:
-        yield running
-
-
-def test_changes_are_paced_only_beside_other_tenants(slow_paced: Service) -> None:
-    keys, http = KeyMaker(slow_paced.database_url), slow_paced.http
-    ours, theirs = (bearer(keys.make(Scope.ADMIN, tenant=name)) for name in ("acme", "other"))
-
-    def submit(headers: dict[str, str]) -> httpx2.Response:
-        return http.post("/v1/jobs", json=job_body(), headers=headers)
-
-    assert [submit(ours).status_code for _ in range(4)] == [202] * 4
-    assert http.get("/v1/jobs", headers=theirs).status_code == 200
-    assert submit(ours).status_code == 202
-    refused = submit(ours)
-    assert (refused.status_code, refused.json()["code"]) == (429, "too_many_changes")
-    assert 1 <= int(refused.headers["Retry-After"]) <= 20
-    assert http.get("/v1/jobs", headers=ours).status_code == 200
-    assert submit(theirs).status_code == 202
