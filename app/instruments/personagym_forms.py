@@ -59,7 +59,7 @@ class TaskForm(Form):
     id: Id
     title: Text
     aliases: Texts
-    from_paper: frozenset[Literal["description", "guidelines", "question_criteria"]]
+    from_paper: tuple[Literal["description", "guidelines", "question_criteria"], ...]
     description: Text
     guidelines: Annotated[Texts, Field(min_length=GRADE_SCALE.size, max_length=GRADE_SCALE.size)]
     question_criteria: Text

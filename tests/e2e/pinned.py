@@ -40,7 +40,6 @@ VARYING: tuple[tuple[str, str], ...] = (
     (r'"evaluation_id":( ?)"(.*?)/\d{10}"', r'"evaluation_id":\1"\2/<time>"'),
     (r'_timestamp": "\d{10}"', '_timestamp": "<time>"'),
     (r'"checksum": "[0-9a-f]{64}"', '"checksum": "<hash>"'),  # of a file that has times
-    (r'"from_paper":\[[^\]]*\]', '"from_paper":"<set>"'),  # its order is Python's hash of the process
     (r'"latency_ms":[^,}]+', '"latency_ms":"<time>"'),
     (
         r'"(cached_input_tokens|lease_token|on_the_wire)":(?:\d+|null)',

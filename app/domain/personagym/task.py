@@ -30,7 +30,7 @@ class GymTask:
     description: str
     guidelines: tuple[str, ...]
     question_criteria: str
-    from_paper: frozenset[str] = frozenset()
+    from_paper: tuple[str, ...] = ()
     rubric: str = ""
 
 

@@ -17,11 +17,11 @@ class TestPersonaGymInstrument:
     def test_has_the_five_tasks_and_marks_what_the_paper_prints(self) -> None:
         tasks = load_personagym("v1").tasks
         assert {id_: (task.title, task.from_paper) for id_, task in tasks.items()} == {
-            "expected_action": ("Expected Action in Given Setting", {"description", "guidelines"}),
-            "action_justification": ("Action Justification", frozenset()),
-            "linguistic_habits": ("Linguistic Habits", frozenset()),
-            "persona_consistency": ("Persona Consistency", frozenset()),
-            "toxicity_control": ("Toxicity Control", {"question_criteria"}),
+            "expected_action": ("Expected Action in Given Setting", ("description", "guidelines")),
+            "action_justification": ("Action Justification", ()),
+            "linguistic_habits": ("Linguistic Habits", ()),
+            "persona_consistency": ("Persona Consistency", ()),
+            "toxicity_control": ("Toxicity Control", ("question_criteria",)),
         }
         assert {len(set(task.guidelines)) for task in tasks.values()} == {5}
 
