@@ -461,6 +461,8 @@ class TestCalibration:
                 assert each["labels_needed"] >= each["labels_needed_at_best"]
         assert {each["judge"] for each in found["judge_errors"]} == set(finished["spec"]["judges"])
         assert {each["by"] for each in found["judge_errors"]} == {None, "level", "model", "length"}
+        lengths = {each["key"] for each in found["judge_errors"] if each["by"] == "length"}
+        assert lengths == {"short", "long"}
 
     def test_stands_beside_the_judges_figures_in_report_and_console(
         self, service: Service, finished: Json

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from app.api.http.cursors import before_response, encoded, mark, position
+from app.api.http.cursors import before_response, encoded, mark, number, position
 from app.api.http.problems import ProblemError
 
 
@@ -31,3 +31,10 @@ def test_no_order_has_a_value_that_no_response_has(value: object) -> None:
 def test_a_response_has_a_value_or_none_in_an_order() -> None:
     assert mark(encoded([-0.25, 1, 2, 3])) == (-0.25, (1, 2, 3))
     assert mark(encoded([None, 1, 2, 3])) == (math.inf, (1, 2, 3))
+
+
+@pytest.mark.parametrize("value", [-1, 2**63, True, False, None])
+def test_a_number_is_what_a_database_can_count_to(value: object) -> None:
+    assert number(encoded([2**63 - 1])) == 2**63 - 1
+    with pytest.raises(ProblemError):
+        number(encoded([value]))

@@ -55,7 +55,9 @@ class TestWhereLabelsHelp:
         drawn = {candidate.place: ("essay", 1) for candidate in strata[0].candidates}
         drawn |= {candidate.place: ("essay", 2) for candidate in strata[1].candidates[:20]}
         spreads = {("essay", 1): 5.0, ("essay", 2): 0.5}
-        assert [each.drawn for each in draw_where_labels_help(strata, 1, spreads, drawn).strata] == [0, 0, 1]
+        first = draw_where_labels_help(strata, 1, spreads, drawn).strata
+        assert [each.drawn for each in first] == [0, 0, 1]
+        assert [each.spread for each in first] == [5.0, 0.5, (5.0 + 0.5) / 2]
         everything = draw_where_labels_help(strata, 500, spreads, drawn)
         assert [each.drawn for each in everything.strata] == [0, 20, 40]
 
