@@ -1,6 +1,7 @@
 """`/import`: another tool's file is read and shown, and stored only on request."""
 
 import base64
+import random
 import re
 import zlib
 from typing import Any
@@ -102,6 +103,13 @@ class TestReading:
         assert answer.status_code == 413
         assert "assay import FILE` takes 256 MiB" in answer.text
         assert 'type="file"' in answer.text, "another can be chosen"
+
+    def test_a_file_that_fills_most_of_a_form_has_to_be_chosen_again(self, api: Service) -> None:
+        """Of a form's 8 MiB, 6 MiB that can't be compressed take all in base64, 3 MiB a half."""
+        noise = random.Random(0).randbytes(6 << 20)
+        pages = [send(api, ("rows.jsonl", noise[:size])) for size in (3 << 20, 6 << 20)]
+        assert ["choose it again" in page.text for page in pages] == [False, True]
+        assert ["kept" in held(page) for page in pages] == [True, False]
 
     def test_of_two_files_none_is_silently_left_out(self, api: Service) -> None:
         files = [("file", (name, ROWS)) for name in ("a.jsonl", "b.jsonl")]
