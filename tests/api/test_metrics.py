@@ -84,6 +84,8 @@ class TestMetrics:
         for name, value in (("uploads", 1.0), ("upload_bytes", 2.0 * len(line)), ("upload_records", 2.0)):
             found = eventually(api, f"assay_{name}", status="receiving")
             assert found == [({"status": "receiving"}, value)], name
+            held = {labels["status"]: held for labels, held in samples(api, f"assay_{name}")}
+            assert held == {"receiving": value, "reading": 0.0, "ready": 0.0, "invalid": 0.0}, name
 
     def test_count_the_requests_of_the_api(self, api: Service) -> None:
         api.get("/v1/jobs/nothing")

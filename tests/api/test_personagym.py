@@ -72,6 +72,16 @@ class TestPlan:
         assert warnings(kept)[0].startswith("The given questions cover 2 of 4 pairs")
         assert warnings({"nun": both, "vet": both}) == warnings(None) == []
 
+    def test_says_that_one_run_judged_by_sentence_has_no_consistency_over_runs(self, api: Service) -> None:
+        def warned(*, atomic: bool, runs: int) -> bool:
+            tasks = [{"task": "expected_action", "questions": 2, "atomic": atomic, "runs": runs}]
+            warnings = api.post("/v1/jobs/plan", gym_body(tasks=tasks)).json()["warnings"]
+            return any("RC_atom will be missing" in warning for warning in warnings)
+
+        assert warned(atomic=True, runs=1)
+        assert not warned(atomic=True, runs=2)
+        assert not warned(atomic=False, runs=1)
+
 
 class TestBadInput:
     @pytest.mark.parametrize(
