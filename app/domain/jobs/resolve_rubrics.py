@@ -169,7 +169,10 @@ def with_rubrics(catalog: Catalog, content: RubricContent) -> Catalog:
 
 
 def _gym_task(task: GymTask, words: Mapping[str, Any]) -> GymTask:
-    own: dict[str, Any] = {**words, "from_paper": tuple(each for each in task.from_paper if each not in words)}
+    own: dict[str, Any] = {
+        **words,
+        "from_paper": tuple(each for each in task.from_paper if each not in words),
+    }
     if "guidelines" in words:
         own["guidelines"] = tuple(words["guidelines"])
     return replace(task, **own)
