@@ -16,6 +16,89 @@ INPUT_OUTPUT = {"asyncio", "http", "io", "logging", "os", "pathlib", "shutil", "
     *("subprocess", "tempfile", "threading", "time", "urllib")
 }
 DATABASE_HANDLES = {"AsyncConnection", "AsyncEngine"}
+SLEEPS = {"asyncio.sleep", "time.sleep"}
+CLOCKS = {"time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "time.perf_counter"} | {
+    *("time.perf_counter_ns", "datetime.now", "datetime.utcnow", "datetime.today", "date.today")
+}
+CLOCK_NAMES = {name.partition(".")[2] for name in CLOCKS}
+TIMED_TESTS = ("tests/unit", "tests/integration", "tests/api", "tests/e2e", "tests/behaviour")
+VIRTUAL_TIME = ("tests/behaviour", "tests/integration/limits")
+"""Where the event loop's time jumps: a task that sleeps takes no time there."""
+PROCESSES = {
+    "tests/api/service.py": "waits until a service process listens and has worked on a job",
+    "tests/api/test_metrics.py": "waits until the processes of a service have told their metrics",
+    "tests/e2e/stack.py": "waits for a stack's processes",
+    "tests/integration/limits/test_ledger.py": "waits until worker processes have made calls",
+    "tests/integration/simulator/conftest.py": "waits until the simulator's process listens",
+    "tests/integration/simulator/test_process.py": "lets the simulator's process work meanwhile",
+    "tests/integration/simulator/test_profiles.py": "sees how long the simulator's process takes",
+}
+"""Tests that have to do with real processes, which have the machine's clock."""
+TO_CONVERT: set[str] = {
+    "tests/unit/api/http/test_limits.py",
+    "tests/unit/api/http/test_sessions.py",
+    "tests/unit/api/http/test_strict_json.py",
+    "tests/unit/client/test_clients.py",
+    "tests/unit/domain/keys/test_api_key.py",
+    "tests/unit/domain/webhooks/test_webhook.py",
+    "tests/unit/llm/batches/test_batch_wire.py",
+    "tests/unit/llm/models/test_prices.py",
+    "tests/unit/services/execution/test_stop_signal.py",
+    "tests/unit/services/keys/test_refused_keys.py",
+    "tests/unit/services/results/test_compute.py",
+    "tests/unit/services/uploads/test_readings.py",
+    "tests/unit/telemetry/test_heartbeat.py",
+    "tests/integration/db/execution/test_shards.py",
+    "tests/integration/db/migration/test_backfill.py",
+    "tests/integration/db/migration/test_service_role.py",
+    "tests/integration/db/test_engine.py",
+    "tests/integration/db/test_health.py",
+    "tests/integration/db/test_row_level_security.py",
+    "tests/integration/jobs.py",
+    "tests/integration/limits/test_holds.py",
+    "tests/integration/limits/test_request_rates.py",
+    "tests/integration/llm/batches/test_downloads.py",
+    "tests/integration/llm/stub_provider.py",
+    "tests/integration/llm/test_long_replies.py",
+    "tests/integration/llm/transports/test_reuse.py",
+    "tests/integration/llm/transports/test_surplus.py",
+    "tests/integration/queue/test_sender.py",
+    "tests/integration/services/batches/test_batches.py",
+    "tests/integration/services/batches/test_interruptions.py",
+    "tests/integration/services/execution/test_budget_reservations.py",
+    "tests/integration/services/execution/test_calls_that_break_off.py",
+    "tests/integration/services/execution/test_first_calls.py",
+    "tests/integration/services/execution/test_leases.py",
+    "tests/integration/services/execution/test_model_caller.py",
+    "tests/integration/services/execution/test_permits.py",
+    "tests/integration/services/execution/test_response_cache.py",
+    "tests/integration/services/execution/test_result_writer.py",
+    "tests/integration/services/jobs/test_check_model.py",
+    "tests/integration/services/jobs/test_retention.py",
+    "tests/integration/services/keys/test_authenticator.py",
+    "tests/integration/services/keys/test_paused_tenants.py",
+    "tests/integration/services/keys/test_spending_caps.py",
+    "tests/integration/services/results/test_long_finalization.py",
+    "tests/integration/services/results/test_read.py",
+    "tests/integration/services/scheduling/test_dispatcher.py",
+    "tests/integration/services/scheduling/test_give_back.py",
+    "tests/integration/services/scheduling/test_run_shard.py",
+    "tests/integration/services/uploads/test_packed.py",
+    "tests/integration/services/watching/test_runs.py",
+    "tests/integration/services/webhooks/test_deliver.py",
+    "tests/integration/telemetry/test_board.py",
+    "tests/integration/test_database_timeouts.py",
+    "tests/integration/test_schema.py",
+    "tests/integration/test_serve.py",
+    "tests/api/test_key_limits.py",
+    "tests/api/test_keys.py",
+    "tests/api/test_limits.py",
+    "tests/api/test_proxies.py",
+    "tests/api/test_tenant_limits.py",
+    "tests/api/test_webhooks.py",
+    "tests/e2e/test_providers.py",
+}
+"""Tests that still wait or look at the clock; no others come to them."""
 
 
 def sources(*places: str) -> list[Path]:
@@ -32,6 +115,28 @@ def imported(path: Path) -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.ImportFrom):
             assert node.level == 0, f"{path}: relative import"
             yield from ((node.module or "", alias.name) for alias in node.names)
+
+
+def real_time(source: str, virtual: bool = False) -> Iterator[str]:
+    """Each line, with its text, that takes real time or reads a real clock.
+
+    Args:
+        source: A module's text.
+        virtual: Its event loop's time jumps.
+    """
+    sleeps = SLEEPS - {"asyncio.sleep"} if virtual else SLEEPS
+    for node in ast.walk(ast.parse(source)):
+        match node:
+            case ast.Call(func=ast.Attribute(attr="sleep") as called, args=arguments):
+                found = ast.unparse(called) in sleeps and [ast.unparse(each) for each in arguments] != ["0"]
+            case ast.ImportFrom(module=module, names=names):
+                found = any(f"{module}.{alias.name}" in SLEEPS | CLOCKS for alias in names)
+            case ast.Attribute(attr=name) if name in CLOCK_NAMES:
+                found = ast.unparse(node).replace("datetime.datetime", "datetime") in CLOCKS
+            case _:
+                continue
+        if found:
+            yield f"{node.lineno}: {ast.unparse(node)}"
 
 
 class TestDomain:
@@ -82,6 +187,28 @@ class TestClock:
             or re.search(r"\b(datetime\.(now|utcnow|today)|date\.today)\(", path.read_text("utf-8"))
         }
         assert readers == {"app/clock.py"}
+
+
+class TestTimeOfTests:
+    def test_none_sleeps_or_looks_at_the_clock(self) -> None:
+        """Waits are for events; time passes in tests/virtual_time.py, where a busy machine changes nothing."""
+        files = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in sources(*TIMED_TESTS)}
+        timed = {
+            file: uses
+            for file, source in files.items()
+            if (uses := list(real_time(source, file.startswith(VIRTUAL_TIME))))
+        }
+        listed = PROCESSES.keys() | TO_CONVERT
+        assert {file: uses for file, uses in timed.items() if file not in listed} == {}
+        assert listed - timed.keys() == set(), "need their places no longer"
+
+    def test_what_takes_time_is_found_however_it_is_written(self) -> None:
+        found = ["asyncio.sleep(0.1)", "time.sleep(delay)", "asyncio.sleep(0, 1)", "datetime.now(UTC)"]
+        found += ["datetime.datetime.now()", "from time import monotonic", "clock = time.perf_counter"]
+        assert [source for source in found if not list(real_time(source))] == []
+        assert list(real_time("asyncio.sleep(0); loop.time(); asyncio.timeout(60)")) == []
+        assert list(real_time("asyncio.sleep(1)", virtual=True)) == []
+        assert list(real_time("time.sleep(1)", virtual=True)) != []
 
 
 class TestApi:
