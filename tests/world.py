@@ -70,6 +70,7 @@ class Reply:
         text: What the model says; of an error, its message.
         status: The HTTP status; 0 for a connection that breaks before any answer.
         code: An error's code.
+        error: An error within a good reply, as routers put it there.
         headers: Further headers.
         delay: Seconds that it takes.
         finish_reason: Why the model ended.
@@ -79,6 +80,7 @@ class Reply:
     text: str = TEXT
     status: int = 200
     code: str | None = None
+    error: Json | None = None
     headers: dict[str, str] = field(default_factory=dict)
     delay: float = 0.05
     finish_reason: str = "stop"
@@ -92,7 +94,7 @@ class Reply:
             "index": 0,
             "message": {"role": "assistant", "content": self.text},
             "finish_reason": self.finish_reason,
-        }
+        } | ({"error": self.error} if self.error else {})
         usage = {"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}
         good = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "scripted"}
         bad = {"error": {"message": self.text, "type": self.code or "error", "code": self.code}}
