@@ -33,7 +33,7 @@ from app.readers import pool
 _T = TypeVar("_T")
 _Arguments = TypeVarTuple("_Arguments")
 
-HANG_SECONDS = 600.0
+HANG_SECONDS = 300.0
 """Real seconds without an event after which a wait for something outside of the loop counts as a hang."""
 
 _REDIS_CLOCK = "redis.call('TIME')"
@@ -90,9 +90,13 @@ class VirtualTimeLoop(asyncio.SelectorEventLoop):
             await super().sock_connect(sock, address)
 
     # asyncio's own names, so that each TCP connection is counted
-    def _make_socket_transport(self, sock: socket.socket, *args: Any, **options: Any) -> Any:
-        counted = CountedSocket(sock, self._traffic) if sock.family == socket.AF_INET else sock
-        return super()._make_socket_transport(counted, *args, **options)  # type: ignore[misc]
+    def _make_socket_transport(
+        self, sock: socket.socket, protocol: Any, waiter: Any = None, *, extra: Any = None, server: Any = None
+    ) -> Any:
+        counted = sock
+        if sock.family == socket.AF_INET:
+            counted = CountedSocket(sock, self._traffic, accepted=server is not None)  # type: ignore[assignment]
+        return super()._make_socket_transport(counted, protocol, waiter, extra=extra, server=server)  # type: ignore[misc]
 
     def _start_serving(self, protocol_factory: Any, sock: socket.socket, *args: Any, **options: Any) -> Any:
         if sock.family == socket.AF_INET:
@@ -140,6 +144,11 @@ class Traffic:
         self._closed = set[Way]()
         self.listening = set[Address]()
 
+    def renew(self, way: Way) -> None:
+        """Forget a former connection between the same addresses."""
+        self._sent.pop(way, None)
+        self._closed.discard(way)
+
     def begin(self, way: Way, receiver: int) -> None:
         """Note which socket receives what is sent on a way."""
         self._receivers[way] = receiver
@@ -171,11 +180,14 @@ class Traffic:
 class CountedSocket:
     """A TCP socket whose bytes are counted. The end of what it sends counts as a byte."""
 
-    def __init__(self, sock: socket.socket, traffic: Traffic) -> None:
+    def __init__(self, sock: socket.socket, traffic: Traffic, *, accepted: bool) -> None:
         self._socket, self._traffic = sock, traffic
         us, them = sock.getsockname(), sock.getpeername()
         self._out, self._in = (us, them), (them, us)
         self._ended = False
+        if not accepted:  # it has sent nothing yet, and so gets no answer
+            traffic.renew(self._out)
+            traffic.renew(self._in)
         traffic.begin(self._in, sock.fileno())
 
     def __getattr__(self, name: str) -> Any:
