@@ -1,11 +1,14 @@
 """What is said of a body's wrong fields, in words that do not take a programmer of Python."""
 
+import json
 from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from starlette.requests import Request
 
 from app.api.http.pages import field_name
+from app.api.http.problems import problem_response
 from app.domain.jobs.request import JobIn
 from app.domain.validation import field_error
 
@@ -81,3 +84,10 @@ class TestTypes:
 )
 def test_a_page_names_fields_without_pointers(pointer: str, name: str) -> None:
     assert field_name(pointer) == name
+
+
+@pytest.mark.parametrize(("status", "title"), [(404, "Not Found"), (460, "Checksum Mismatch")])
+def test_a_title_is_the_statuss_phrase(status: int, title: str) -> None:
+    request = Request({"type": "http", "path": "/v1/jobs", "headers": []})
+    problem = json.loads(bytes(problem_response(request, status, "wrong", "Something is wrong.").body))
+    assert (problem["title"], problem["status"]) == (title, status)
