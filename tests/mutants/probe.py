@@ -7,44 +7,46 @@ writes the name of the running test into a file that its child processes map int
 import mmap
 import os
 from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-RECORDS = "MUTANTS_RECORDS"
+RECORDS = Path(__file__).with_name("build") / "reach"
 RUNNING = "MUTANTS_RUNNING"
 LENGTH = 512
 
 _seen: set[tuple[int, bytes]] = set()
-_running: mmap.mmap | None = None
 
 
-def _map(path: str) -> mmap.mmap:
-    with Path(path).open("r+b") as file:
-        return mmap.mmap(file.fileno(), LENGTH)
+@cache
+def _running() -> list[mmap.mmap]:
+    """Map what runs; a process without inherited environment counts for all pytest processes."""
+    paths = [Path(os.environ[RUNNING])] if RUNNING in os.environ else sorted(RECORDS.glob("running-*"))
+    maps = []
+    for path in paths:
+        with path.open("r+b") as file:
+            maps.append(mmap.mmap(file.fileno(), LENGTH))
+    return maps
 
 
 def _write(kind: str, line: str) -> None:
-    with Path(os.environ[RECORDS], f"{kind}-{os.getpid()}").open("a", encoding="utf-8") as file:
+    with (RECORDS / f"{kind}-{os.getpid()}").open("a", encoding="utf-8") as file:
         file.write(line + "\n")
 
 
 def reached(mutant: int) -> None:
     """Record that a mutant's code is about to run, once for each test or shared fixture."""
-    global _running  # noqa: PLW0603
-    if _running is None:
-        if RUNNING not in os.environ:
-            return
-        _running = _map(os.environ[RUNNING])
-    running = _running[:LENGTH]
-    if (mutant, running) not in _seen:
-        _seen.add((mutant, running))
-        with suppress(OSError):  # a sandbox that opens no files
-            _write("hits", f"{mutant}\t{running.rstrip(bytes(1)).decode(errors='replace')}")
+    for running in _running():
+        label = running[:LENGTH]
+        if (mutant, label) not in _seen:
+            _seen.add((mutant, label))
+            with suppress(OSError):  # no file can be opened any more
+                _write("hits", f"{mutant}\t{label.rstrip(bytes(1)).decode(errors='replace')}")
 
 
 def _name(label: str) -> None:
-    assert _running is not None
-    _running[:LENGTH] = label.encode()[:LENGTH].ljust(LENGTH, b"\0")
+    (running,) = _running()
+    running[:LENGTH] = label.encode()[:LENGTH].ljust(LENGTH, b"\0")
 
 
 def _test(nodeid: str) -> str:
@@ -57,11 +59,10 @@ def _fixture(definition: Any) -> str:
 
 def pytest_configure() -> None:
     """Make this process's file."""
-    global _running  # noqa: PLW0603
-    path = Path(os.environ[RECORDS], f"running-{os.getpid()}")
+    path = RECORDS / f"running-{os.getpid()}"
     path.write_bytes(bytes(LENGTH))
     os.environ[RUNNING] = str(path)
-    _running = _map(str(path))
+    _running.cache_clear()  # what conftest.py imports may have asked already
 
 
 def pytest_runtest_setup(item: Any) -> None:

@@ -23,8 +23,7 @@ def reaching_tests(
     shutil.rmtree(records, ignore_errors=True)
     records.mkdir(parents=True)
     options = ["-q", "-p", PROBE, "--numprocesses", str(processes), "--dist", "loadfile"]
-    environment = os.environ | {"MUTANTS_RECORDS": str(records)}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run(
         [tree / ".venv/bin/python", "-m", "pytest", *options], cwd=tree, env=environment, check=False
     )
