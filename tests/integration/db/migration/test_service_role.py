@@ -112,7 +112,7 @@ def rows_of_all_kinds(claim: Claim) -> list[Row]:
             1e22,
             None,
             None,
-            datetime.now(UTC),
+            datetime(2026, 11, 29, tzinfo=UTC),
         ),
     ]
 

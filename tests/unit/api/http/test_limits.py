@@ -81,7 +81,7 @@ class TestLimits:
     async def test_a_body_that_does_not_come_is_a_408(self) -> None:
         async def half() -> AsyncIterator[bytes]:
             yield b"half"
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
 
         answer = await Reader(seconds=0.05).post(half())
         assert (answer.status_code, answer.json()["code"]) == (408, "body_too_slow")

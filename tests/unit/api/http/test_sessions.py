@@ -1,9 +1,10 @@
 """Sessions of the console."""
 
-import time
+from datetime import UTC, datetime
 
 import pytest
 
+from app import clock
 from app.api.http.sessions import Session, Signer
 from app.services.keys.authenticator import KeyRefusedError
 
@@ -35,6 +36,8 @@ def test_what_was_not_signed_here_is_none(session: str) -> None:
         SIGNER.read(session)
 
 
-def test_a_session_ends() -> None:
+def test_a_session_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: datetime.fromtimestamp(LATER, UTC))
+    assert SIGNER.read(SIGNER.sign(SESSION, LATER + 1)) == SESSION
     with pytest.raises(KeyRefusedError, match="the session is over"):
-        SIGNER.read(SIGNER.sign(SESSION, int(time.time())))
+        SIGNER.read(SIGNER.sign(SESSION, LATER))

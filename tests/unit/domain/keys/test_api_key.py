@@ -82,5 +82,5 @@ class TestScopes:
 
 
 def test_what_ends_never_is_never_over() -> None:
-    now = datetime.now(UTC)
+    now = datetime(2026, 11, 29, tzinfo=UTC)
     assert [is_over(end, now) for end in (None, now + timedelta(seconds=1), now)] == [False, False, True]

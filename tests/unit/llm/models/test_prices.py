@@ -147,7 +147,7 @@ class TestLibraryPrices:
     def test_above_include_models_with_tiers(self) -> None:
         address = "https://generativelanguage.googleapis.com/v1beta/openai"
         _, info = get_snapshot().find_provider_model("gemini-2.5-pro", None, None, address)
-        assert isinstance(info.get_prices(datetime.now(UTC)).input_mtok, TieredPrices)
+        assert isinstance(info.get_prices(datetime(2026, 11, 29, tzinfo=UTC)).input_mtok, TieredPrices)
 
 
 class TestUnknownPrices:

@@ -11,7 +11,7 @@ class TestStopSignal:
 
         async def wait() -> None:
             with stop.interruptible():
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
 
         waiting = [asyncio.create_task(wait()) for _ in range(3)]
         await asyncio.sleep(0)
@@ -25,7 +25,7 @@ class TestStopSignal:
         async def work() -> str:
             with stop.interruptible():
                 pass
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0)
             return "done"
 
         working = asyncio.create_task(work())
@@ -50,7 +50,7 @@ class TestStopSignal:
 
         async def wait() -> None:
             with stop.interruptible():
-                await asyncio.sleep(60)
+                await asyncio.Event().wait()
 
         waiting = asyncio.create_task(wait())
         await asyncio.sleep(0)
@@ -78,7 +78,7 @@ class TestStopSignal:
 
 async def fly(stop: StopSignal) -> None:
     with stop.on_the_wire():
-        await asyncio.sleep(60)
+        await asyncio.Event().wait()
 
 
 class TestCut:

@@ -29,7 +29,7 @@ SPEC = resolved(
 CONTEXT = JobContext(SPEC, cells_of(SPEC))
 JOB = JobRow(
     "job_x", "default", None, JobStatus.RUNNING, None, None, {}, False, {}, "normal", 1, 1,
-    datetime.now(UTC), None, None, None, (),
+    datetime(2026, 11, 29, tzinfo=UTC), None, None, None, (),
 )  # fmt: skip
 
 
