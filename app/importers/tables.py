@@ -40,7 +40,7 @@ def columns_of(names: Mapping[Any, Any], chosen: Mapping[str, str]) -> Mapping[s
     return {what: name for what, name in guessed.items() if name not in taken} | dict(chosen)
 
 
-@lru_cache(64)  # the rows of a file usually have the same columns
+@lru_cache(8)  # the rows of a file usually have the same columns
 def _usual_columns(names: tuple[Any, ...]) -> dict[str, str]:
     columns = dict.fromkeys(names)
     guessed = {what: first_of(usual, columns) for what, usual in COLUMNS.items()}

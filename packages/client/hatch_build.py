@@ -12,6 +12,9 @@ class ClientTypes(BuildHookInterface):
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:  # noqa: ARG002 - hatchling's signature
         """Write the types before files are collected."""
-        generator = Path(self.root).parents[1] / "generators" / "client_types.py"
-        if generator.is_file():
+        root = Path(self.root).resolve()
+        checkout = root.parents[1]
+        generator = checkout / "generators" / "client_types.py"
+        # Beside an unpacked archive another user's files may lie.
+        if root == checkout / "packages" / "client" and generator.is_file():
             run_path(str(generator), run_name="__main__")

@@ -108,6 +108,7 @@ class TestDue:
             *("missed", 1, "an internal error put the schedule off"),
         )
         assert (missed["due"], made["state"]) == (broken["next_due"], "running")
+        assert await world.rows("SELECT FROM schedules WHERE put_off_until IS NOT NULL") == []
 
     async def test_what_was_due_while_the_service_was_down_is_told_and_the_last_one_made_up_for(
         self, world: World
@@ -249,6 +250,8 @@ class TestAnchors:
         ]
         assert len(set(judged[0])) == 10
         assert judged[0] == judged[1]
+        kept = await world.rows("SELECT anchors FROM schedule_runs")
+        assert kept == [{"anchors": {"E-low": 1.0}}] * 2  # drift is explained by persona
 
     async def test_are_judged_as_the_job_but_for_refusals_which_are_known(self, world: World) -> None:
         await world.submit(iterations=12)

@@ -209,7 +209,11 @@ def main() -> int:
         lines = ",\n".join(json.dumps(each, ensure_ascii=False) for each in listed)
         LIST.write_text(f"[\n{lines}\n]\n", "utf-8")
     lost = sorted(before & present.keys() - killed)
-    sys.stdout.write(f"{len(killed)} of {len(present)} killed; no longer killed: {lost or 'none'}\n")
+    gone = sorted(outcomes.keys() - present.keys())
+    sys.stdout.write(
+        f"{len(killed)} of {len(present)} killed; no longer killed: {lost or 'none'};"
+        f" not applied, as their functions changed: {gone or 'none'}\n"
+    )
     return bool(lost)
 
 

@@ -482,7 +482,11 @@ def _all_called(results: Results) -> bool:
 
 def _too_little(coverage: float | None, minimum: float) -> str | None:
     """Why a figure is of too little to decide by; ``None`` if it is of enough."""
-    if coverage is None or coverage >= minimum:
+    if not minimum:
+        return None
+    if coverage is None:
+        return "its coverage is not known"
+    if coverage >= minimum:
         return None
     return f"coverage is {100 * coverage:.1f} %, below the minimum of {100 * minimum:g} %"
 

@@ -26,7 +26,7 @@ from app.domain.providers.model import ChatReply, FinishReason, Usage
 from app.llm.batches.gateway import BatchGateway
 from app.llm.connections.connections import load_connections
 from app.llm.models.prices import GenaiPriceBook
-from app.ports import FailureKind, ModelCallError, UploadedBatch
+from app.ports import BatchTooLargeError, FailureKind, ModelCallError, UploadedBatch
 from app.services.batches import advance as advance_module
 from app.services.batches.advance import advance_batch
 from app.services.batches.files import delete_batch_file
@@ -513,16 +513,25 @@ class TestFailingProvider:
         await advance_batch(service.deps, batch_id)  # a message that was late
         asked.assert_not_awaited()
 
+    @pytest.mark.parametrize(
+        "refusal",
+        [
+            ModelCallError("wrong key", kind=FailureKind.JOB, code="invalid_api_key", status=401),
+            BatchTooLargeError("one call is too many", for_now=False),
+        ],
+        ids=["key", "size"],
+    )
     async def test_a_refusal_from_before_a_resumption_does_not_stop_the_job(
-        self, service: Service, monkeypatch: pytest.MonkeyPatch
+        self, service: Service, monkeypatch: pytest.MonkeyPatch, refusal: Exception
     ) -> None:
-        job, upload = await batched_job(service), service.gateway.upload
+        job = await batched_job(service, iterations=1, instructions=(1,))
+        upload = service.gateway.upload
 
         async def refused_late(*_: Any) -> UploadedBatch:
             monkeypatch.setattr(service.gateway, "upload", upload)
             await pause_job(service.control, TENANT, job.id)
             await resume_job(service.control, TENANT, job.id)
-            raise ModelCallError("wrong key", kind=FailureKind.JOB, code="invalid_api_key", status=401)
+            raise refusal
 
         monkeypatch.setattr(service.gateway, "upload", refused_late)
         while service.gateway.upload is not upload:
