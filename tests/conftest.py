@@ -23,6 +23,7 @@ from tests.databases import Databases, databases_on
 
 if TYPE_CHECKING:
     from tests.e2e.stack import Stack
+    from tests.virtual_time import VirtualTimeLoop
     from tests.world import World
 
 # On a busy machine what takes long is no error.
@@ -164,9 +165,20 @@ async def world(
             yield made
 
 
+@pytest.fixture
+async def virtual_time() -> AsyncIterator["VirtualTimeLoop"]:
+    """The test's event loop, whose time jumps, for the service's code and for what it asks of Redis."""
+    from tests.virtual_time import VirtualTimeLoop, python_in_virtual_time, redis_in_virtual_time
+
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)
+    with python_in_virtual_time(loop), redis_in_virtual_time():
+        yield loop
+
+
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Runs tests of a world on a loop whose time they move."""
-    if "world" in getattr(item, "fixturenames", ()):
+    """Runs tests of a world, and those that ask for its time alone, on a loop whose time they move."""
+    if {"world", "virtual_time"} & set(getattr(item, "fixturenames", ())):
         from tests.virtual_time import VirtualTimeLoop
 
         return {"virtual time": VirtualTimeLoop}

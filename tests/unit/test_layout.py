@@ -22,6 +22,7 @@ CLOCKS = {"time.time", "time.time_ns", "time.monotonic", "time.monotonic_ns", "t
 }
 CLOCK_NAMES = {name.partition(".")[2] for name in CLOCKS}
 TIMED_TESTS = ("tests/unit", "tests/integration", "tests/api", "tests/e2e", "tests/behaviour")
+VIRTUAL_MARK = '\npytestmark = pytest.mark.usefixtures("virtual_time")\n'
 VIRTUAL_TIME = ("tests/behaviour", "tests/integration/limits")
 """Where the event loop's time jumps: a task that sleeps takes no time there."""
 PROCESSES = {
@@ -39,9 +40,7 @@ TO_CONVERT: set[str] = {
     "tests/unit/client/test_clients.py",
     "tests/unit/domain/webhooks/test_webhook.py",
     "tests/unit/llm/batches/test_batch_wire.py",
-    "tests/unit/services/keys/test_refused_keys.py",
     "tests/unit/services/uploads/test_readings.py",
-    "tests/unit/telemetry/test_heartbeat.py",
     "tests/integration/db/execution/test_shards.py",
     "tests/integration/db/migration/test_backfill.py",
     "tests/integration/db/test_engine.py",
@@ -187,7 +186,7 @@ class TestTimeOfTests:
         timed = {
             file: uses
             for file, source in files.items()
-            if (uses := list(real_time(source, file.startswith(VIRTUAL_TIME))))
+            if (uses := list(real_time(source, file.startswith(VIRTUAL_TIME) or VIRTUAL_MARK in source)))
         }
         listed = PROCESSES.keys() | TO_CONVERT
         assert {file: uses for file, uses in timed.items() if file not in listed} == {}
