@@ -16,6 +16,8 @@ START = 4
 """Limit of a model about which nothing is known."""
 MOST = 32_768
 """Highest limit."""
+SHORTEST_SECONDS = 1e-6
+"""Least time of a call: a coarse clock can measure none, and latencies divide."""
 FEWEST_ANSWERED = 8
 """Calls that must have been answered before their latencies are compared."""
 FIRST_STEP = 2.0
@@ -213,6 +215,7 @@ class Latencies:
         """Takes in an answered call, unless it started before the limit was changed."""
         if now - latency < self._changed_at:
             return
+        latency = max(latency, SHORTEST_SECONDS)
         bits = output_tokens.bit_length()
         length = self._lengths.get(bits)
         if length is None:

@@ -153,6 +153,12 @@ class TestNextState:
 
 
 class TestLatencies:
+    def test_of_calls_that_take_no_measurable_time_raise_the_limit(self) -> None:
+        seen = Latencies(0.0)
+        for _ in range(8):
+            seen.answered(1.0, 0.0, 1)
+        assert follow(State(), seen.take()).limit > START
+
     def test_compare_calls_of_the_same_length_only(self) -> None:
         seen = Latencies(0.0)
         seen.answered(1.0, 0.5, 1)
