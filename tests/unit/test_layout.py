@@ -40,7 +40,6 @@ TO_CONVERT: set[str] = {
     "tests/unit/client/test_clients.py",
     "tests/unit/domain/webhooks/test_webhook.py",
     "tests/unit/llm/batches/test_batch_wire.py",
-    "tests/unit/services/uploads/test_readings.py",
     "tests/integration/db/execution/test_shards.py",
     "tests/integration/db/migration/test_backfill.py",
     "tests/integration/db/test_engine.py",
