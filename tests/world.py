@@ -18,6 +18,7 @@ from uuid import UUID
 
 import httpx2
 import psycopg
+import structlog
 import uvicorn
 import yaml
 from psycopg.rows import dict_row
@@ -484,6 +485,7 @@ async def new_world(directory: Path, database_url: str, redis_url: str, clock: P
         patches.enter_context(python_in_virtual_time(loop))
         patches.enter_context(postgres_in_virtual_time(loop, clock))
         patches.enter_context(redis_in_virtual_time())
+        patches.callback(structlog.configure, **structlog.get_config())  # the service sets its own level
         for place, name, replacement in [
             (app.main, "ReaderPool", _LateReaders),
             (app.main, "import_in_background", lambda *_, **__: None),
