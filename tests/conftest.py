@@ -178,7 +178,7 @@ async def virtual_time() -> AsyncIterator["VirtualTimeLoop"]:
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> Mapping[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Runs tests of a world, and those that ask for its time alone, on a loop whose time they move."""
-    if {"world", "virtual_time"} & set(getattr(item, "fixturenames", ())):
+    if {"world_template", "virtual_time"} & set(getattr(item, "fixturenames", ())):
         from tests.virtual_time import VirtualTimeLoop
 
         return {"virtual time": VirtualTimeLoop}
