@@ -193,15 +193,22 @@ def _spoiled(draw: Random) -> str:
 
 
 def _numbers(reply: str) -> set[int]:
-    """All whole numbers of a reply, in any script's digits; ``4.0`` is 4."""
+    """All whole numbers of a reply, in any script's digits, circled ones and the word of :data:`WORDS` too; ``4.0`` is 4."""
     plain = "".join(
-        str(unicodedata.decimal(c)) if c.isdecimal() else c for c in reply if unicodedata.category(c) != "Cf"
+        str(unicodedata.digit(c)) if c.isdecimal() or (c.isdigit() and _is_circled(c)) else c
+        for c in reply.replace("five", "5")
+        if unicodedata.category(c) != "Cf"
     )
     found = {re.sub(r"\.00?$", "", number) for number in _NUMBER.findall(plain)}
     return {int(number) for number in found if number.isdigit() and len(number) < 9}
 
 
+def _is_circled(character: str) -> bool:
+    return unicodedata.decomposition(character).startswith("<circle>")
+
+
 def _must_say(reply: str, score: int, scale: Scale) -> None:
-    """The score is a number of what follows the thoughts."""
-    if score not in _numbers(reply.rpartition("</think>")[2]):
+    """The score is a number of what stands outside the thoughts."""
+    said = re.sub(r"<think>.*?</think>", " ", reply, flags=re.DOTALL).rpartition("</think>")[2]
+    if score not in _numbers(said):
         raise WrongNumberError(f"{reply!r} on {scale} was read as {score}")
