@@ -15,6 +15,11 @@ sleep = time.sleep
 """Blocks the calling thread."""
 
 
+def milliseconds_since(started: float) -> float:
+    """Milliseconds since a reading of :func:`monotonic`."""
+    return (monotonic() - started) * 1000
+
+
 def now() -> datetime:
     """Current time in UTC."""
     return datetime.now(UTC)

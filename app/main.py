@@ -432,7 +432,7 @@ class RequestContext:
             await self._app(scope, receive, named)
         finally:
             count_request(scope["method"], status)
-            milliseconds = round((clock.monotonic() - started) * 1000, 1)
+            milliseconds = round(clock.milliseconds_since(started), 1)
             log.debug(
                 "request",
                 id=request_id,

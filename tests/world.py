@@ -417,6 +417,7 @@ class World:
             "key_pepper": PEPPER,
             "sweep_seconds": 5,  # the queue loses no message
             "tenant_changes_per_second": 1000,
+            "webhook_hosts": "127.0.0.1",
         }
         has_worker = self._settings.pop("worker", True)
         self._loaded = Settings(**given | self._settings)

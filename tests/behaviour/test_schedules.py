@@ -56,12 +56,6 @@ async def told(world: World) -> list[tuple[str, Json]]:
     return [(row["message"]["type"], row["message"]["data"]) for row in found]
 
 
-@pytest.fixture
-def world(world: World) -> World:
-    world.configure(webhook_hosts="127.0.0.1")
-    return world
-
-
 class TestDue:
     async def test_a_due_time_becomes_one_job_and_its_figure_outlives_it(self, world: World) -> None:
         schedule = await new_schedule(world)

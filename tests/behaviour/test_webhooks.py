@@ -37,12 +37,6 @@ def is_signed(seen: Seen, secret: str) -> bool:
     return signature in seen.headers["webhook-signature"].split()
 
 
-@pytest.fixture
-def world(world: World) -> World:
-    world.configure(webhook_hosts="127.0.0.1")
-    return world
-
-
 class TestJobs:
     async def test_a_job_that_pauses_and_ends_is_told_of_once_each_and_signed(self, world: World) -> None:
         async with StubProvider(TAKEN) as receiver:

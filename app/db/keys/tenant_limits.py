@@ -65,6 +65,11 @@ async def spending_state(connection: AsyncConnection, tenant: str) -> tuple[bool
     return (False, False) if row is None else (row[0], row[1])
 
 
+_COUNT_UNFINISHED = (
+    f"SELECT count(*) FROM jobs WHERE tenant = :tenant AND status NOT IN ({status_list(TERMINAL)})"
+)
+
+
 class Spender(NamedTuple):
     """A tenant that adds a job.
 
@@ -85,10 +90,8 @@ async def find_spender(connection: AsyncConnection, tenant: str) -> Spender:
     """Return a tenant's limits and unfinished jobs in one query."""
     rows = await connection.execute(
         text(
-            "SELECT l.nanos_limit IS NOT NULL, l.paused_at IS NOT NULL, l.models,"
-            " (SELECT count(*) FROM jobs j WHERE j.tenant = t.tenant"
-            f" AND j.status NOT IN ({status_list(TERMINAL)}))"
-            " FROM (VALUES (CAST(:tenant AS text))) t(tenant) LEFT JOIN tenant_limits l USING (tenant)"
+            f"SELECT l.nanos_limit IS NOT NULL, l.paused_at IS NOT NULL, l.models, ({_COUNT_UNFINISHED})"
+            " FROM (SELECT) always LEFT JOIN tenant_limits l ON l.tenant = :tenant"
         ),
         {"tenant": tenant},
     )
@@ -97,10 +100,7 @@ async def find_spender(connection: AsyncConnection, tenant: str) -> Spender:
 
 async def count_unfinished(connection: AsyncConnection, tenant: str) -> int:
     """Count a tenant's unfinished jobs."""
-    rows = await connection.execute(
-        text(f"SELECT count(*) FROM jobs WHERE tenant = :tenant AND status NOT IN ({status_list(TERMINAL)})"),
-        {"tenant": tenant},
-    )
+    rows = await connection.execute(text(_COUNT_UNFINISHED), {"tenant": tenant})
     return int(rows.scalar_one())
 
 

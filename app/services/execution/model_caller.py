@@ -252,13 +252,13 @@ class ModelCaller:
             except AbandonedError:
                 account(
                     self._writer,
-                    lost_row(sent, _milliseconds(started), ABANDONED, self._prices),
+                    lost_row(sent, clock.milliseconds_since(started), ABANDONED, self._prices),
                     sent,
                     permit.counted,
                 )
                 raise
             except ModelCallError as error:
-                took = _milliseconds(started)
+                took = clock.milliseconds_since(started)
                 exceeded = self._record(
                     unanswered_row(sent, took, error, self._prices, request), sent, permit
                 )
@@ -271,13 +271,13 @@ class ModelCaller:
             except Exception:
                 account(
                     self._writer,
-                    lost_row(sent, _milliseconds(started), INTERNAL_ERROR, self._prices),
+                    lost_row(sent, clock.milliseconds_since(started), INTERNAL_ERROR, self._prices),
                     sent,
                     permit.counted,
                 )
                 raise
             kind.answered(sent.started_at)
-            took = _milliseconds(started)
+            took = clock.milliseconds_since(started)
             row = answered_row(sent, took, reply, self._prices)
             delivery, suspect = reply.delivery, None
             if delivery is not None and not (
@@ -338,7 +338,3 @@ def _observed_failure(error: ModelCallError, request: ChatRequest, took_ms: floa
         reason=str(error),
         call=request.request_id.rpartition("/")[0],
     )
-
-
-def _milliseconds(started: float) -> float:
-    return (clock.monotonic() - started) * 1000

@@ -287,11 +287,11 @@ async def _try(
             except ModelCallError as error:
                 name = refused_parameter(asked, error)
                 if name is None or calls == MOST_CALLS:
-                    return _Tried(calls, _milliseconds(started), None, error, refused, None)
+                    return _Tried(calls, clock.milliseconds_since(started), None, error, refused, None)
                 refused[name] = str(error)
                 asked = _without(asked, name)
             else:
-                return _Tried(calls, _milliseconds(started), reply, None, refused, bill.usd)
+                return _Tried(calls, clock.milliseconds_since(started), reply, None, refused, bill.usd)
     finally:
         await gateway.close()
 
@@ -611,7 +611,3 @@ def _of_price(found: ModelCheck) -> Iterator[Finding]:
             f"It costs ${price.input:.2f} per million input and ${price.output:.2f} per million output tokens"
             f" ({price.source}).",
         )
-
-
-def _milliseconds(started: float) -> float:
-    return (clock.monotonic() - started) * 1000

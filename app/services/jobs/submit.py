@@ -242,7 +242,7 @@ def prepare_generation(deps: SubmissionDependencies, wanted: GenerateIn) -> Prep
 
 def _refuse_unpriced(prices: PriceBook, wanted: JobIn, resolution: Resolution) -> None:
     """A budget in money can only be kept where every call has a price."""
-    if wanted.budget is None or wanted.budget.usd is None:
+    if _limit_in_dollars(wanted) is None:
         return
     unpriced = _unpriced(prices, resolution)
     if unpriced:

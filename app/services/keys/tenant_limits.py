@@ -91,6 +91,10 @@ async def payers(connection: AsyncConnection, tenant: str, capped_key: str | Non
     """
     await lock_shared(connection, _lock_of(tenant))
     capped, paused = await tenant_limits.spending_state(connection, tenant)
+    return _payers(tenant, capped_key, capped=capped, paused=paused)
+
+
+def _payers(tenant: str, capped_key: str | None, *, capped: bool, paused: bool) -> Payers:
     if paused:
         raise CallNotAllowedError(TENANT_PAUSED, TENANT_IS_PAUSED)
     return Payers(capped_key, tenant if capped else None)
@@ -107,10 +111,9 @@ async def admit_job(
     """
     await lock_shared(connection, _lock_of(tenant))
     spender = await tenant_limits.find_spender(connection, tenant)
-    if spender.paused:
-        raise CallNotAllowedError(TENANT_PAUSED, TENANT_IS_PAUSED)
+    found = _payers(tenant, capped_key, capped=spender.capped, paused=spender.paused)
     await _refuse_many(connection, tenant, spender.unfinished, most)
-    return Payers(capped_key, tenant if spender.capped else None), spender.models
+    return found, spender.models
 
 
 async def is_resumed(connection: AsyncConnection, tenant: str, error: CallNotAllowedError) -> bool:
